@@ -144,9 +144,7 @@ def main() -> None:
         app = create_app(settings, database, name=name)
         allow_many_files()
         collect_rarely()
-        # One of several that hangs would keep its share of the connections; the only one has always been waited for.
-        beat = send_heartbeat if settings.gateways > 1 else None
-        ReadyServer(uvicorn_server.config(app, settings, DirectProtocol), send_heartbeat=beat).run(
+        ReadyServer(uvicorn_server.config(app, settings, DirectProtocol), on_turn=send_heartbeat).run(
             sockets=_sockets(settings, name)
         )
         database.close()

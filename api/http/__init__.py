@@ -43,5 +43,6 @@ Modules:
     service_context           The service that a request reaches: its settings and its database. Imports no web
                               framework
     slow_connections          Tracks what each client still has to send or read, and since when
+    thread_pool_watch         Finds out whether the threads that serve requests still finish calls
     uvicorn_server            A uvicorn server that reports readiness to the supervisor
 """

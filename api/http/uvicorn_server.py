@@ -33,21 +33,21 @@ def config(
 class ReadyServer(uvicorn.Server):
     """Reports readiness as soon as its sockets accept connections.
 
-    `on_stop` is called before the server waits for pending responses: it must end streams. `send_heartbeat` is called
-    ten times a second. `limits_s`: how long the server waits for a client, in seconds.
+    `on_stop` is called before the server waits for pending responses: it must end streams. `on_turn` is called by
+    the event loop ten times a second. `limits_s`: how long the server waits for a client, in seconds.
     """
 
     def __init__(
         self,
         config: uvicorn.Config,
         on_stop: Callable[[], None] | None = None,
-        send_heartbeat: Callable[[], None] | None = None,
+        on_turn: Callable[[], None] = lambda: None,
         limits_s: Mapping[Awaited, float] = LIMITS_S,
     ) -> None:
         super().__init__(config)
         self.bounds = self.server_state = BoundedState(limits_s)
         self._on_stop = on_stop
-        self._send_heartbeat = send_heartbeat
+        self._on_turn = on_turn
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(None if sockets is None else [])
@@ -73,8 +73,7 @@ class ReadyServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self.bounds.end_overdue()
-        if self._send_heartbeat is not None:
-            self._send_heartbeat()
+        self._on_turn()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

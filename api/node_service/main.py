@@ -27,7 +27,7 @@ from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
-from podium.sweep.runtime.component_lifecycle import start_component
+from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -62,7 +62,8 @@ def main() -> None:
             _serve_artifacts(settings)
         allow_many_files()
         collect_rarely()
-        ReadyServer(uvicorn_server.config(app, own)).run(sockets=[uvicorn_server.tcp(own.host, own.port)])
+        server = ReadyServer(uvicorn_server.config(app, own), on_turn=send_heartbeat)
+        server.run(sockets=[uvicorn_server.tcp(own.host, own.port)])
         database.close()
     except PodiumError as error:
         sys.exit(str(error))

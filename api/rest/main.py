@@ -8,11 +8,12 @@ import time
 from podium.api.http import uvicorn_server
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.garbage_collection import collect_rarely
+from podium.api.http.thread_pool_watch import ThreadPoolWatch
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.engine import Database
-from podium.sweep.runtime.component_lifecycle import start_component
+from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
 
@@ -27,7 +28,8 @@ def main() -> None:
         app = create_app(settings, database)
         allow_many_files()
         collect_rarely()
-        server = ReadyServer(uvicorn_server.config(app, settings), app.state.feed.close)
+        watch = ThreadPoolWatch(send_heartbeat)
+        server = ReadyServer(uvicorn_server.config(app, settings), app.state.feed.close, watch)
         server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
         database.close()
     except PodiumError as error:

@@ -5,32 +5,49 @@ Only components that have sent a heartbeat since their process started are watch
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-UNRESPONSIVE_S = 15.0  # reported as silent, so the service is not ready
-HUNG_S = 60.0  # killed and restarted
+UNRESPONSIVE_S = 10.0  # reported as silent, so the service is not ready
+HUNG_S = 20.0  # killed and restarted: an event loop never waits, and a stopped process does nothing
+LONG_TURN_S = 60.0  # the same, for a component whose loop waits for disks and other processes
 PAUSE_S = 10.0  # between two checks: the supervisor itself was suspended
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the supervisor knows of a silent component.
+
+    `waits`: its loop may wait for long, by design. `stopped`: by a signal. `traced`: by a debugger, which may pause it.
+    """
+
+    waits: bool = False
+    stopped: bool = False
+    traced: bool = False
+
+
 class MissedHeartbeats(NamedTuple):
-    """The components without a recent heartbeat, and those of them that are considered hung."""
+    """The components without a recent heartbeat, and of those that are considered hung, since when, in seconds."""
 
     silent: set[str]
-    hung: set[str]
+    hung: dict[str, float]
 
 
 class Heartbeats:
     """The time of the last heartbeat of each component."""
 
-    def __init__(self, silent_s: float = UNRESPONSIVE_S, hung_s: float = HUNG_S, pause_s: float = PAUSE_S) -> None:
-        self._silent_s, self._hung_s, self._pause_s = silent_s, hung_s, pause_s
+    def __init__(
+        self,
+        silent_s: float = UNRESPONSIVE_S,
+        hung_s: float = HUNG_S,
+        long_turn_s: float = LONG_TURN_S,
+        pause_s: float = PAUSE_S,
+    ) -> None:
+        self._silent_s, self._hung_s, self._long_turn_s, self._pause_s = silent_s, hung_s, long_turn_s, pause_s
         self._last_s: dict[str, float] = {}
+        self._traced_s: dict[str, float] = {}  # when a debugger was last seen
         self._checked_s: float | None = None
-
-    @property
-    def hung_s(self) -> float:
-        """Seconds without a heartbeat after which a component is considered hung."""
-        return self._hung_s
 
     def record(self, name: str, now_s: float) -> None:
         """Record a heartbeat of a component."""
@@ -39,16 +56,31 @@ class Heartbeats:
     def forget(self, name: str) -> None:
         """The process of a component ended."""
         self._last_s.pop(name, None)
+        self._traced_s.pop(name, None)
 
     def is_watched(self, name: str) -> bool:
         """Whether the component has sent a heartbeat since its process started."""
         return name in self._last_s
 
-    def check(self, now_s: float) -> MissedHeartbeats:
-        """The silent and hung components; none if the supervisor itself was suspended since the last check."""
+    def check(self, now_s: float, look: Callable[[str], Sight] = lambda _: Sight()) -> MissedHeartbeats:
+        """The silent and hung components; none if the supervisor itself was suspended since the last check.
+
+        Args:
+            now_s: The time of the check.
+            look: Looks at the process of a silent component.
+        """
         if self._checked_s is not None and now_s - self._checked_s > self._pause_s:
             self._last_s = dict.fromkeys(self._last_s, now_s)
         self._checked_s = now_s
         ages_s = {name: now_s - last_s for name, last_s in self._last_s.items()}
         silent = {name for name, age_s in ages_s.items() if age_s >= self._silent_s}
-        return MissedHeartbeats(silent, {name for name in silent if ages_s[name] >= self._hung_s})
+        return MissedHeartbeats(
+            silent, {name: ages_s[name] for name in silent if self._is_hung(name, now_s, look(name))}
+        )
+
+    def _is_hung(self, name: str, now_s: float, sight: Sight) -> bool:
+        if sight.traced:
+            self._traced_s[name] = now_s
+        since_s = max(self._last_s[name], self._traced_s.get(name, self._last_s[name]))
+        limit_s = self._long_turn_s if sight.waits and not sight.stopped else self._hung_s
+        return now_s - since_s >= limit_s

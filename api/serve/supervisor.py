@@ -20,8 +20,8 @@ from pathlib import Path
 from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import ChildProcess, start_process
-from podium.api.serve.missed_heartbeats import Heartbeats
-from podium.sweep.runtime import certificate_pin
+from podium.api.serve.missed_heartbeats import Heartbeats, Sight
+from podium.sweep.runtime import certificate_pin, process_liveness
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import disk_space
@@ -49,6 +49,7 @@ MODULES = {
     "notifier": "podium.api.notifications.main",  # only with `--notify`
 }
 _AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
+_EVENT_LOOPS = ("api", "gateway", "nodes")  # the loops of the others may wait for disks and other processes
 _ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
 _STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes", "notifier")
 
@@ -189,20 +190,29 @@ class Supervisor:
 
     def _check_heartbeats(self, now_s: float) -> None:
         """Report silent components, and kill hung ones; their exit is handled like any other."""
-        missed = self._heartbeats.check(now_s)
+        missed = self._heartbeats.check(now_s, self._look)
         watched = [component for component in self._components.values() if self._heartbeats.is_watched(component.name)]
         changed = [component for component in watched if component.silent != (component.name in missed.silent)]
         for component in changed:
             component.silent = component.name in missed.silent
             self._log(f"{component.name}: {'missed heartbeat' if component.silent else 'heartbeat resumed'}")
-        for name in missed.hung:
-            self._log(f"{name} unresponsive for {self._heartbeats.hung_s:g} s; killing it")
+        for name, age_s in missed.hung.items():
+            self._log(f"{name} unresponsive for {age_s:.0f} s; killing it")
             self._heartbeats.forget(name)
             process = self._components[name].process
             if process is not None:
                 process.kill()
         if changed:
             self.publish()
+
+    def _look(self, name: str) -> Sight:
+        """What is seen of the process of a component."""
+        component = self._components[name]
+        waits = component.kind not in _EVENT_LOOPS
+        if component.process is None:
+            return Sight(waits)
+        pid = component.process.pid
+        return Sight(waits, process_liveness.is_stopped(pid), process_liveness.is_traced(pid))
 
     def _next_due(self) -> float:
         due = [component.due_s for component in self._components.values() if component.due_s is not None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from sqlalchemy import Connection
 
@@ -50,9 +51,10 @@ class HostLoop:
         self._stopping = True
         self._wake_event.set()
 
-    def run(self) -> None:
-        """Run steps until `stop` is called."""
+    def run(self, on_turn: Callable[[], None] = lambda: None) -> None:
+        """Run steps until `stop` is called; `on_turn` is called before each step."""
         while not self._stopping:
+            on_turn()
             try:
                 self.step()
             except PodiumError as error:

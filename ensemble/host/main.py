@@ -23,7 +23,7 @@ from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, start_component
+from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -51,7 +51,7 @@ def run(settings: ServiceSettings) -> None:
     background.start()
     measurements.start()
     report_ready()
-    host.run()
+    host.run(on_turn=send_heartbeat)
     background.stop()
     measurements.stop()
     measuring.stop()

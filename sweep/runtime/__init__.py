@@ -34,7 +34,7 @@ Modules:
     node_settings            The settings of a node that joins the service of another machine
     package_versions         The versions of installed packages, recorded with each sweep
     process_activity         What processes do, as the kernel of Linux counts it: processor time and connections
-    process_liveness         Whether a process still runs
+    process_liveness         Whether a process still runs, is stopped, or is traced by a debugger
     process_title            The name and the command line of a process, as `ps` and `top` show them
     process_trees            Ends process trees completely: subreapers, death with the parent, killing all descendants
     process_usage            Measures the processor time, memory and storage traffic of a process tree

@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from podium.sweep.process_template import template_client
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime import fail_points
-from podium.sweep.runtime.component_lifecycle import report_ready
+from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, REFUSED
 from podium.sweep.runtime.process_title import name_process, process_name
@@ -87,6 +87,7 @@ def guard(runtime: RuntimeDirectory, ray: str = "", *, agent: str = "", ends_wit
     while not (wakes.stopping or left is not None or (ray and started[ray].exit_status is not None)):
         if not wakes.wait(0.5 if announced else 0.05):
             break
+        send_heartbeat()
         if not announced and address_of(runtime):
             announced = True
             report_ready()

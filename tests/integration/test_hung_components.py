@@ -1,0 +1,116 @@
+"""A component that hangs is killed and restarted: stopped, its event loop blocked, or its threads occupied."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from podium.api.client.readiness_response_types import ComponentInfo
+from podium.api.serve import ports
+from podium.sweep.runtime import component_status_reader
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots import ray_connection_settings
+from podium.sweep.values.errors import ServiceError
+from tests.repository import ROOT
+from tests.running_service import AuditedService, wait_for
+
+SUPERVISE = """
+import sys
+from pathlib import Path
+from podium.api.serve.missed_heartbeats import Heartbeats
+from podium.api.serve.supervisor import MODULES, Supervisor
+from podium.sweep.runtime.service_settings import ServiceSettings
+
+Supervisor(
+    ServiceSettings.load(Path(sys.argv[1])),
+    lambda line: print(line, flush=True),
+    modules={**dict.fromkeys(MODULES, "tests.heartbeat_component"), "api": "tests.blockable_component"},
+    heartbeats=Heartbeats(silent_s=4.0, hung_s=8.0),
+    tick_s=0.1,
+).run()
+"""
+
+
+def test_stopped_api_and_gateway_are_replaced_and_nothing_else(tmp_path: Path) -> None:
+    with AuditedService(tmp_path / "data", options=("--gateways", "2")) as service:
+        before = {part["name"]: part for part in service.client.ready()["parts"]}
+        stopped = ("api", "gateway-2")
+        for pid in [service.pid(name) for name in stopped]:
+            os.kill(pid, signal.SIGSTOP)
+
+        def components() -> dict[str, ComponentInfo]:
+            with contextlib.suppress(ServiceError):
+                return {part["name"]: part for part in service.client.ready()["parts"]}
+            return before
+
+        wait_for("both are back", lambda: all(components()[name]["pid"] != before[name]["pid"] for name in stopped))
+        wait_for("the service is ready", lambda: service.client.ready()["ready"])
+        after = components()
+        assert {name for name in before if after[name] != before[name]} == set(stopped)
+        assert [after[name]["restarts"] for name in stopped] == [1, 1]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ServiceSettings:
+    data, runtime = DataDirectory(tmp_path / "data"), RuntimeDirectory(tmp_path / "run")
+    data.prepare()
+    runtime.prepare()
+    ray_connection_settings.ensure_token(data)
+    address = ray_connection_settings.address_file(runtime)
+    address.parent.mkdir(parents=True)
+    address.write_text("127.0.0.1:1")
+    return ServiceSettings(str(data.root), str(runtime.root), port=ports.free_port())
+
+
+@pytest.fixture
+def supervisor(settings: ServiceSettings) -> Iterator[subprocess.Popen[str]]:
+    """A running `serve` whose api can be made to hang."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISE, str(settings.save())],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            _said(process, "Podium is ready")
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def _said(process: subprocess.Popen[str], words: str) -> str:
+    """The next log line with these words."""
+    assert process.stdout is not None
+    return next(line for line in process.stdout if words in line)
+
+
+def _api_pid(settings: ServiceSettings) -> int:
+    parts = component_status_reader.read_components(settings.data)
+    return next(part["pid"] or 0 for part in parts if part["name"] == "api")
+
+
+@pytest.mark.parametrize("path", ["/loop", "/anyio", "/asyncio"])
+def test_api_with_a_blocked_event_loop_or_without_free_threads_is_replaced(
+    settings: ServiceSettings, supervisor: subprocess.Popen[str], path: str
+) -> None:
+    before = _api_pid(settings)
+    with contextlib.suppress(httpx2.HTTPError):
+        httpx2.get(settings.url + path, timeout=1.0)
+    assert _said(supervisor, "api: missed heartbeat")
+    assert "api unresponsive for 8 s; killing it" in _said(supervisor, "api unresponsive")
+    assert "api exited with status -9; restarting it" in _said(supervisor, "api exited")
+    wait_for("another one answers", lambda: _api_pid(settings) != before and _answers(settings))
+
+
+def _answers(settings: ServiceSettings) -> bool:
+    with contextlib.suppress(httpx2.HTTPError):
+        return httpx2.get(settings.url, timeout=1.0).status_code == 200
+    return False

@@ -1,0 +1,61 @@
+"""What is seen of a process: running, stopped, traced, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from podium.sweep.runtime.process_liveness import is_running, is_stopped, is_traced
+
+# Attaches to the process named on the command line (PTRACE_SEIZE), prints a line, and detaches at its own end.
+TRACER = """
+import ctypes, sys
+if ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(sys.argv[1]), None, None) != 0:
+    sys.exit(f"ptrace: {ctypes.get_errno()}")
+print("attached", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits until it is killed."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as started:
+        yield started
+        started.kill()
+
+
+def test_stopped_process_is_seen_until_it_continues(process: subprocess.Popen[bytes]) -> None:
+    assert is_running(process.pid) and not is_stopped(process.pid)
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    assert is_running(process.pid) and is_stopped(process.pid)
+    os.kill(process.pid, signal.SIGCONT)
+    os.waitpid(process.pid, os.WCONTINUED)
+    assert not is_stopped(process.pid)
+
+
+def test_debugger_is_seen_while_it_is_attached(process: subprocess.Popen[bytes]) -> None:
+    assert not is_traced(process.pid)
+    with subprocess.Popen(
+        [sys.executable, "-c", TRACER, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as tracer:
+        assert tracer.stdout is not None
+        if tracer.stdout.readline() != b"attached\n":
+            pytest.skip("this machine allows no ptrace")
+        assert is_traced(process.pid)
+        tracer.communicate(timeout=30)
+    assert not is_traced(process.pid)
+
+
+def test_ended_process_is_neither(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_running(process.pid), "a zombie"
+    process.wait()
+    assert not (is_running(process.pid) or is_stopped(process.pid) or is_traced(process.pid))
