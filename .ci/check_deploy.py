@@ -30,6 +30,7 @@ DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "podium"
 RAYCLUSTER = ROOT / ".ci" / "raycluster.schema.json"
 VERSIONS = ("1.29", kubernetes_validate.latest_version())  # of Kubernetes: the oldest one in Chart.yaml, the newest one
+LIVENESS, READINESS = "/healthz", "/readyz"
 STORE_USERS = ("podium", "ray-worker")  # containers that get the credentials of the object store
 _WARNING = 2  # severity of a finding of Helm's lint
 _SECRET = re.compile(r"TOKEN|PASSWORD|SECRET|CREDENTIAL")
@@ -64,6 +65,9 @@ def file_problems() -> Iterator[str]:
         except YAMLError as error:
             yield f"{path.relative_to(ROOT)}: {error}"
             return
+    yield from image_problems((DEPLOY / "Dockerfile").read_text())
+    for file in ("compose.yaml", "compose.cluster.yaml"):
+        yield from compose_problems(file, found[file]["services"])
     for name, service in found["compose.cluster.yaml"]["services"].items():
         if service.get("entrypoint") == ["sh", "-c"]:
             script = service["command"][0].replace("$$", "$")
@@ -149,8 +153,7 @@ def pod_problems(pod: dict[str, Any]) -> Iterator[str]:
         security = container.get("securityContext", {})
         if security.get("allowPrivilegeEscalation") is not False or security.get("capabilities") != {"drop": ["ALL"]}:
             yield f"{name}: its securityContext permits more rights"
-        if "livenessProbe" not in container:
-            yield f"{name}: it has no livenessProbe"
+        yield from (f"{name}: {problem}" for problem in probe_problems(container))
         for mount in container.get("volumeMounts", ()):
             if mount["name"] not in volumes:
                 yield f"{name}: there is no volume {mount['name']}"
@@ -163,6 +166,38 @@ def pod_problems(pod: dict[str, Any]) -> Iterator[str]:
         for what, command in (("command", container.get("command", [])), ("livenessProbe", probe)):
             if command[:2] == ["sh", "-c"]:
                 yield from script_problems(Script(f"{name}, {what}", command[2]))
+
+
+def probe_problems(container: dict[str, Any]) -> Iterator[str]:
+    """Of the probes of a container: what restarts it asks whether it is alive, and readiness whether it is ready."""
+    for kind in ("livenessProbe", "readinessProbe"):
+        if kind not in container:
+            yield f"it has no {kind}"
+    for kind in ("startupProbe", "livenessProbe"):
+        if _asks(container.get(kind), READINESS):
+            yield f"its {kind} asks {READINESS}, so a component that restarts would restart the container"
+    if _asks(container.get("readinessProbe"), LIVENESS):
+        yield f"its readinessProbe asks {LIVENESS}, which answers before the service is ready"
+
+
+def compose_problems(file: str, services: dict[str, Any]) -> Iterator[str]:
+    """Of the health checks in a compose file, which others wait for."""
+    for name, service in services.items():
+        check = service.get("healthcheck", {})
+        if not check.get("test"):
+            yield f"{file}: {name} has no healthcheck of its own; that of the image asks whether the API is alive"
+        elif _asks(check, LIVENESS):
+            yield f"{file}: the healthcheck of {name} asks {LIVENESS}, which answers before the service is ready"
+
+
+def image_problems(dockerfile: str) -> Iterator[str]:
+    """Of the health check of the image: those who restart containers use it."""
+    if not re.search(rf"^HEALTHCHECK .*\n.*{LIVENESS}", dockerfile, re.MULTILINE):
+        yield f"Dockerfile: its HEALTHCHECK does not ask {LIVENESS}"
+
+
+def _asks(probe: Any, path: str) -> bool:
+    return path in json.dumps(probe)
 
 
 def script_problems(script: Script) -> Iterator[str]:

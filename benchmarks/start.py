@@ -112,7 +112,8 @@ class Service:
     def _ready(self) -> dict[str, int] | None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
         with suppress(OSError, http.client.HTTPException, ValueError):
-            connection.request("GET", "/readyz")
+            token = (self.data_dir / "admin.token").read_text().strip()
+            connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {token}"})
             answer = connection.getresponse()
             body = json.loads(answer.read())
             if answer.status == 200:

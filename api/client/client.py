@@ -8,13 +8,13 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import httpx2
 
 from podium.api.client import suggested_commands
-from podium.api.client.connection import RETRY_S, TIMEOUT_S
+from podium.api.client.connection import RETRY_S, TIMEOUT_S, error_of
 from podium.api.client.curve_responses import CurveGridInfo, MetricNameInfo
 from podium.api.client.device_responses import DeviceInfo
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
@@ -35,7 +35,7 @@ from podium.api.client.trial_responses import (
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.specfile import code_bundles
-from podium.sweep.values.errors import NotFoundError, ServiceError
+from podium.sweep.values.errors import NotFoundError, ServiceError, UnauthorizedError
 
 if TYPE_CHECKING:
     from podium.api.client.notebook_objects import Ensemble, Sweep, Trial
@@ -351,12 +351,12 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         return self._answer(LoginLink, "POST", "/api/v1/login-links", json=body)
 
     def ready(self) -> Readiness:
-        """The components of the service, and whether all of them are ready."""
+        """The components of the service, and whether all of them are ready. Requires the role viewer."""
         try:
-            found: Readiness = self._http.get("/readyz").json()
+            response = self._http.get("/readyz")
         except httpx2.HTTPError as error:
             raise ServiceError(f"the service at {self.url} does not respond: {error}") from error
-        return found
+        return _readiness(response)
 
     def _with_bundle(self, document: dict[str, Any]) -> dict[str, Any]:
         program = document.get("program")
@@ -366,6 +366,19 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         sha256 = self._answer(dict[str, str], "POST", "/api/v1/bundles", content=content, repeatable=True)["sha256"]
         without = {key: value for key, value in program.items() if key != "code"}
         return {**document, "program": {**without, "bundle": sha256}}
+
+
+def _readiness(response: httpx2.Response) -> Readiness:
+    """The body, whatever its status is. Raises `UnauthorizedError` if it is the one for strangers, or `PodiumError`."""
+    try:
+        found = response.json()
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and "parts" in found:
+        return cast(Readiness, found)
+    if isinstance(found, dict) and "ready" in found:
+        raise UnauthorizedError("the token is unknown, expired or revoked, or its role is not viewer or higher")
+    raise error_of(response)
 
 
 def _provenance_header(document: dict[str, Any]) -> dict[str, str]:

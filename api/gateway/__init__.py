@@ -4,6 +4,8 @@ Runs in the gateway process; `main` is its entry point.
 
 Modules:
     counter_exchange          Adds up the figures of all gateway processes, whichever of them is asked
+    health_routes             Liveness and readiness of a gateway, for probes. Public; which ensembles are ready is for
+                              viewers
     inference_answer          Serializes a prediction as a response of the Open Inference Protocol
     inference_protocol        The Open Inference Protocol, version 2: ensembles are models, with their versions
     inference_request         Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
@@ -16,6 +18,7 @@ Modules:
                               recently
     prometheus_metrics        `/metrics` in Prometheus' text format: the counters of all gateway processes together, and
                               each process
+    readiness                 Whether the gateway can answer for its ensembles
     traffic_recorder          Records the traffic of all gateway processes by minute and saves it, for the api and for
                               the next start
 """

@@ -22,6 +22,7 @@ from podium.api.gateway import inference_answer, inference_request
 from podium.api.gateway.inference_answer import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
 from podium.api.gateway.predictions import REFUSALS, is_large
+from podium.api.gateway.readiness import can_answer_all
 from podium.api.http import arrival_time, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
@@ -33,13 +34,11 @@ from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link_pool import can_answer
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
-from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.ensemble.values.prediction import Prediction
 from podium.sweep.values.errors import BadRequestError, NotFoundError
 
 EXTENSIONS = ("binary_tensor_data", "model_configuration")
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_NEVER_READY = frozenset({EnsembleState.BUILDING, EnsembleState.WARMING})
 _TRITON_TYPES = {FP32: "TYPE_FP32", BYTES: "TYPE_STRING"}
 
 router = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
@@ -59,8 +58,7 @@ def server_live() -> Response:
 @router.get("/health/ready", dependencies=[public])
 async def server_ready(request: Request) -> Response:
     """Every ensemble that has been ready has its quorum. Public."""
-    known = [each for each in _aggregator(request).ensembles.all() if each.state not in _NEVER_READY]
-    ready = all(can_answer(each.active) for each in known)
+    ready = can_answer_all(_aggregator(request))
     return _json({"ready": ready}, 200 if ready else 503)
 
 

@@ -16,12 +16,12 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
+from podium.api.gateway import health_routes, inference_protocol, predictions, prometheus_metrics
 from podium.api.gateway.counter_exchange import CounterExchange
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
 from podium.api.gateway.traffic_recorder import record_traffic
 from podium.api.http import route_roles, uvicorn_server
-from podium.api.http.authentication import Authenticator, public
+from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.direct_protocol import DirectProtocol
@@ -79,8 +79,7 @@ def create_app(
         aggregator.close()
 
     app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
-    app.add_api_route("/healthz", _healthz, methods=["GET"], dependencies=[public])
-    for module in (predictions, inference_protocol, prometheus_metrics):
+    for module in (health_routes, predictions, inference_protocol, prometheus_metrics):
         app.include_router(module.router)
     route_roles.check(app.routes)
     app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
@@ -97,10 +96,6 @@ def _transport(settings: ServiceSettings) -> SocketTransport:
 
 def _set(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
     loop.call_soon_threadsafe(changed.set)
-
-
-async def _healthz() -> dict[str, str]:
-    return {"status": "ok"}
 
 
 def _traffic(database: Database) -> list[Traffic]:

@@ -18,7 +18,7 @@ from podium.api.http.failed_logins import FailedLogins
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.engine import Database
-from podium.sweep.values.errors import ForbiddenError, UnauthorizedError
+from podium.sweep.values.errors import ForbiddenError, TooManyFailuresError, UnauthorizedError
 
 CACHE_S = 5.0  # how long a known token or session is accepted without a query
 CACHE_UNKNOWN_S = 1.0
@@ -171,6 +171,14 @@ async def _allow_everyone() -> None:
     """A dependency without effect: it declares that a route is public."""
 
 
+async def _viewer_or_stranger(request: Request) -> Holder | None:
+    """The holder if its role covers that of a viewer, otherwise None. An unknown token is that of a stranger."""
+    try:
+        return await authorize(request, Role.VIEWER)
+    except (UnauthorizedError, ForbiddenError, TooManyFailuresError):
+        return None
+
+
 def role_of(call: object) -> str | None:
     """The role that a dependency or an endpoint declares: a role's name, `public`; None if it declares none."""
     return getattr(call, _ROLE, None)
@@ -183,6 +191,7 @@ def _declare(call: Endpoint, role: str) -> Endpoint:
 
 PUBLIC = "public"
 public = Depends(_declare(_allow_everyone, PUBLIC))
+viewer_or_stranger = Depends(_declare(_viewer_or_stranger, PUBLIC))  # a public route that tells strangers less
 viewer = Depends(requires(Role.VIEWER))
 submitter = Depends(requires(Role.SUBMITTER))
 admin = Depends(requires(Role.ADMIN))

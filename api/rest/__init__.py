@@ -6,7 +6,7 @@ changes is a function in `podium.api.use_cases`; errors become problems by `podi
 Modules:
     app              Creates the app of the api process: state, middleware, routers and the dashboard's files
     dashboard_files  Serves the dashboard's build, and its page for every path that no route matches
-    health_routes    Liveness and readiness of the service. Public: the responses contain no secrets
+    health_routes    Liveness and readiness of the service, for probes. Public; the details of readiness are for viewers
     main             Entry point of the api process: `python -P -m podium.api.rest.main FILE`, started by the supervisor
     routers          The table of all routers of the REST API, in the order in which paths are matched
     schema_routes    JSON Schema of the sweep file over REST, for editors. Public: editors send no token

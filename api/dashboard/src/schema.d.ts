@@ -1738,7 +1738,10 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Process id and state of each component, and free disk space. 503 until all components are ready.
+         * @description Whether all components are ready; 503 until then.
+         *
+         *     With a token of the role viewer: process id and state of each component (`parts`), and free disk space (`storage`).
+         *     Without: the names of the components that are not ready (`not_ready`).
          */
         get: operations["readyz_readyz_get"];
         put?: never;

@@ -42,6 +42,21 @@ def test_the_chart_and_the_other_files_have_no_problems() -> None:
         ),
         ("templates/_helpers.tpl", "drop: [ALL]", "drop: []", "permits more rights", ""),
         ("templates/head.yaml", "name: PODIUM_DATA_DIR", "name: PODIUM_TOKEN", "a secret in the environment", ""),
+        ("templates/nodes.yaml", "readinessProbe:", "startupProbe:", "it has no readinessProbe", ""),
+        (
+            "templates/head.yaml",
+            '"path" "readyz"',
+            '"path" "healthz"',
+            "its readinessProbe asks /healthz, which answers before the service is ready",
+            "",
+        ),
+        (
+            "templates/head.yaml",
+            '"path" "healthz"',
+            '"path" "readyz"',
+            "its livenessProbe asks /readyz, so a component that restarts would restart the container",
+            "",
+        ),
         ("values.yaml", "gateways: 1", "gateways: 0", "gateways", ""),
         ("ci/pools-values.yaml", "replicas: 2", "replica: 2", "replica", "pools"),
         ("ci/ray-options-values.yaml", "devices: gpu", "devices: cpu:2", "devices", "ray-options"),
@@ -68,3 +83,20 @@ def test_other_versions_than_those_of_the_package_are_found(tmp_path: Path) -> N
         assert right in content
         (chart / file).write_text(content.replace(right, f"{right}9."))
     assert len(list(check_deploy.version_problems(chart))) == 2
+
+
+def test_health_checks_of_compose_files_and_the_image_are_examined() -> None:
+    alive, ready = {"test": ["CMD", "GET", "/healthz"]}, {"test": ["CMD", "GET", "/readyz"]}
+    services = {
+        "a": {"healthcheck": ready},
+        "b": {"healthcheck": alive},
+        "c": {"healthcheck": {"disable": True}},
+        "d": {},
+    }
+    problems = list(check_deploy.compose_problems("compose.yaml", services))
+    assert [problem.split()[1:4] for problem in problems] == [
+        ["the", "healthcheck", "of"], ["c", "has", "no"], ["d", "has", "no"],
+    ]  # fmt: skip
+    assert list(check_deploy.image_problems("HEALTHCHECK --interval=1s \\\n    CMD curl /healthz")) == []
+    assert list(check_deploy.image_problems("HEALTHCHECK --interval=1s \\\n    CMD curl /readyz"))
+    assert list(check_deploy.image_problems("FROM scratch"))

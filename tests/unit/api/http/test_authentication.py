@@ -49,7 +49,7 @@ EXCEPTIONS = {  # other routes: viewer to read (GET), submitter to change
     "POST /v2{rest:path}": Role.VIEWER,
     "POST /v2{rest:path}/infer": Role.VIEWER,
 }
-GATEWAY_PUBLIC = {"GET /healthz", "GET /v2/health/live", "GET /v2/health/ready"}
+GATEWAY_PUBLIC = {"GET /healthz", "GET /readyz", "GET /v2/health/live", "GET /v2/health/ready"}
 MODEL = "/v2/models/{name:path}"
 GATEWAY = {
     f"POST {V1}/ensembles/{{ensemble:path}}/predict",
