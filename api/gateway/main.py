@@ -28,6 +28,7 @@ from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
+from podium.db.schema.schema_version import require_current
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -135,6 +136,7 @@ def main() -> None:
     settings = start_component("gateway")
     try:
         database = Database(settings.data.database)
+        require_current(database)
         name = sys.argv[2] if len(sys.argv) > 2 else settings.gateway_names[0]
         app = create_app(settings, database, name=name)
         allow_many_files()

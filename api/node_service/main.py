@@ -21,6 +21,7 @@ from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
 from podium.db.schema.engine import Database
+from podium.db.schema.schema_version import require_current
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
@@ -57,6 +58,7 @@ def main() -> None:
     )  # fmt: skip
     try:
         database = Database(settings.data.database)
+        require_current(database)
         app = create_app(own, database)
         if settings.artifact_url:
             _serve_artifacts(settings)

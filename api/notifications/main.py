@@ -14,6 +14,7 @@ from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notifier import Notifier
 from podium.api.notifications.target_file import read_targets
 from podium.db.schema.engine import Database
+from podium.db.schema.schema_version import require_current
 from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
@@ -25,8 +26,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
+        database = Database(settings.data.database)
+        require_current(database)
         deliveries = [Delivery(target) for target in read_targets(Path(settings.notify))]
-        notifier = Notifier(Database(settings.data.database), deliveries, settings.public_url)
+        notifier = Notifier(database, deliveries, settings.public_url)
         notifier.start()
         report_ready()
         notifier.run(send_heartbeat, stopping.is_set)

@@ -16,13 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database
-from podium.db.schema.migrate import alembic_config
+from podium.db.schema.schema_version import known_schemas, newer_database_error
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
@@ -108,10 +107,14 @@ def _find_breaches(
 
 
 def _check_schema(connection: Connection, data: DataDirectory) -> None:
-    found = MigrationContext.configure(connection).get_current_revision()
-    wanted = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    if found != wanted:
-        raise DatabaseError(f"{data.database} has schema {found}, not {wanted}; `podium serve` upgrades it")
+    found, newest = MigrationContext.configure(connection).get_current_revision(), known_schemas()[-1]
+    if found == newest:
+        return
+    if found is not None and found not in known_schemas():
+        raise newer_database_error(data.database, found)
+    raise DatabaseError(
+        f"{data.database} has schema {found}, not {newest}; `podium db upgrade` and `podium serve` upgrade it"
+    )
 
 
 def _report(database: Database, data: DataDirectory, found: list[Breach], artifacts: bool) -> Report:

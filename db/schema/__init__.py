@@ -10,6 +10,7 @@ Modules:
     lock_holders         The processes that lock a database's files, from /proc/locks
     migrate              Upgrades a database to the current schema, under a lock and after a backup
     replaced_file_check  Detects that the database file was removed or replaced while open
+    schema_version       The schema of a database file and of this version of Podium
     sqlite_errors        Translates SQLite errors to Podium's errors
     tables               The tables in SQLAlchemy Core
 """

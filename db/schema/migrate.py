@@ -24,6 +24,7 @@ from filelock import FileLock
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import Database, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
+from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schemas, newer_database_error, restore_command
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
@@ -65,7 +66,7 @@ def how_to_restore(path: Path) -> str:
     """The command that restores the newest backup."""
     copies = sorted(DataDirectory(path.parent).backups.glob("*.sqlite3"), key=lambda copy: copy.stat().st_mtime)
     name = str(copies[-1]) if copies else "BACKUP"
-    return f"restore a backup: rm -f '{path}'-* && cp '{name}' '{path}'"
+    return f"restore a backup: {restore_command(path, name)}"
 
 
 def alembic_config() -> Config:
@@ -88,7 +89,7 @@ def _upgrade(path: Path) -> None:
 
 def _keep(path: Path, revision: str) -> str:
     """Back up the database before an upgrade; returns the path. A number distinguishes backups of one day."""
-    stem = f"before-upgrade-from-{revision}-{time.strftime('%Y-%m-%d')}"
+    stem = f"{BEFORE_UPGRADE}{revision}-{time.strftime('%Y-%m-%d')}"
     folder = DataDirectory(path.parent).backups
     taken = len(list(folder.glob(f"{stem}*"))) if folder.is_dir() else 0
     target = folder / f"{stem}{f'-{taken + 1}' if taken else ''}.sqlite3"
@@ -164,11 +165,8 @@ def _foreign_database_error(path: Path, tables: set[str]) -> DatabaseError:
 
 
 def _known(path: Path, schema: str) -> str:
-    known = {revision.revision for revision in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
-    if schema not in known:
-        raise DatabaseError(
-            f"{path} was written by a newer Podium (schema {schema}); upgrade Podium, or choose another data directory"
-        )
+    if schema not in known_schemas():
+        raise newer_database_error(path, schema)
     return schema
 
 

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from podium.db.schema.engine import Database
+from podium.db.schema.schema_version import require_current
 from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
@@ -31,6 +32,7 @@ from podium.sweep.values.errors import PodiumError
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
     database = Database(settings.data.database)
+    require_current(database)
     clock = SystemClock()
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)

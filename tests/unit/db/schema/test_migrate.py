@@ -151,7 +151,11 @@ REFUSED = [
     ),
     (_text_file, r"is not a database; if it was one, restore a backup: .+; or move it away, or choose another"),
     (_foreign, r"is a database, but not Podium's \(it has customers, orders\); choose another data directory"),
-    (_newer, r"was written by a newer Podium \(schema 9999\); upgrade Podium, or choose another data directory"),
+    (
+        _newer,
+        r"was written by a newer Podium \(schema 9999; this version knows \d{4} and older\); install the version of "
+        r"Podium that wrote it, or choose another data directory$",
+    ),
     (_damaged, r"is damaged \(.+\) and was not changed; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
     (_cut_short, r"is damaged \(.+\) and was not changed; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
 ]
