@@ -472,6 +472,10 @@ events = Table(
     sqlite_autoincrement=True,  # ids are never reused, since clients resume by id
 )
 
+# Events that begin something in a sweep; the literal kinds of the partial index, without which SQLite would not use it.
+STARTS = "kind IN ('trial.running', 'sweep.queued', 'sweep.running')"
+Index("ix_events_starts", events.c.sweep_id, sqlite_where=text(STARTS))
+
 # Notifications to the targets of `podium serve --notify`, each event and kind once per target.
 notifications = Table(
     "notifications",

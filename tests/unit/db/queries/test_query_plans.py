@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, text
 
 from podium.db.queries import curves, trial_table
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.engine import Database
-from podium.db.stores import sweeps
+from podium.db.stores import notifications, sweeps
 from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
@@ -20,6 +20,7 @@ from tests.specs import spec
 
 BY_VALUE = "USING COVERING INDEX ix_trials_sweep_id_value_number"
 BY_NUMBER = "USING COVERING INDEX sqlite_autoindex_trials_1"
+LAST_START = text("SELECT max(id) FROM events WHERE kind = 'sweep.queued'")
 SORTS_ALL = "USE TEMP B-TREE FOR ORDER BY"
 
 
@@ -78,3 +79,11 @@ def test_curves_are_found_without_sorting_trials(database: Database, sweep_id: i
     assert len(found) == 7, "three kinds of trials with any metric, their number, and three kinds with this one"
     assert [plan for plan in found if SORTS_ALL in plan.splitlines()] == []
     assert BY_NUMBER in found[3]
+
+
+def test_the_last_start_of_a_sweep_is_read_from_its_index(database: Database, sweep_id: int) -> None:
+    with database.read() as connection:
+        assert notifications.last_start(connection, sweep_id) == connection.execute(LAST_START).scalar_one()
+        statement = str(notifications.starts_of(sweep_id).compile(connection, compile_kwargs={"literal_binds": True}))
+        plan = "\n".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}"))
+    assert "USING COVERING INDEX ix_events_starts (sweep_id=?)" in plan
