@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from podium.api.gateway import health_routes, inference_protocol, predictions, prometheus_metrics
 from podium.api.gateway.counter_exchange import CounterExchange
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
-from podium.api.gateway.traffic_recorder import record_traffic
+from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
 from podium.api.http import route_roles, uvicorn_server
 from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
@@ -67,15 +67,16 @@ def create_app(
         on_wake(settings.runtime.wake_socket(own_name), lambda: _set(loop, changed))
         aggregator.update(_traffic(database))
         await exchange.start()
-        recorder = None
+        work = [
+            follow_database(database, aggregator, changed, app.state.authenticator),
+            record_inputs(settings.data.recent_inputs(own_name), aggregator),
+        ]
         if own_name == settings.gateway_names[0]:
-            files = (settings.data.traffic_history, settings.data.recent_inputs)
-            recorder = asyncio.create_task(record_traffic(*files, exchange, aggregator))
-        follower = asyncio.create_task(follow_database(database, aggregator, changed, app.state.authenticator))
+            work.append(record_traffic(settings.data.traffic_history, exchange, aggregator))
+        tasks = [asyncio.create_task(each) for each in work]
         yield
-        follower.cancel()
-        if recorder is not None:
-            recorder.cancel()
+        for task in tasks:
+            task.cancel()
         await exchange.stop()
         aggregator.close()
 

@@ -1,7 +1,7 @@
 """Records the traffic of all gateway processes by minute and saves it, for the api and for the next start; gateway.
 
-Only the first gateway process records: the figures that it sums are those of all. The rows that it summarizes are its
-own; the kernel distributes connections evenly.
+Only the first gateway process records the traffic: the figures that it sums are those of all. Each process summarizes
+the rows that it predicted in a file of its own; who reads the files adds them up.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from podium.api.gateway.counter_exchange import CounterExchange, summed
@@ -33,20 +34,36 @@ def saved_history(path: Path) -> TrafficHistory:
         return TrafficHistory()
 
 
-def saved_inputs(path: Path) -> dict[int, Moments]:
-    """The moments of the rows predicted in the last hour, by ensemble; none before the first are saved."""
+def saved_inputs(paths: Sequence[Path]) -> dict[int, Moments]:
+    """The moments of the rows that all gateway processes predicted in the last hour, by ensemble."""
+    return input_summary.merged([_read_inputs(path) for path in paths])
+
+
+def _read_inputs(path: Path) -> dict[int, Moments]:
+    """None before the first are saved."""
     try:
         return input_summary.from_json(path.read_bytes())
     except (OSError, ValueError, TypeError):
         return {}
 
 
+async def record_inputs(path: Path, aggregator: Aggregator, record_s: float = RECORD_S) -> None:
+    """Save the summary of the rows that this process predicts, until cancelled."""
+    saved = b""  # what a predecessor has saved is replaced, as it does not say when its rows were predicted
+    while True:
+        now_s = asyncio.get_running_loop().time()
+        inputs = await asyncio.to_thread(_summary, aggregator, now_s)
+        if inputs != saved and not await asyncio.to_thread(_save, path, inputs):
+            saved = inputs
+        await asyncio.sleep(record_s)
+
+
 async def record_traffic(
-    path: Path, inputs_path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
+    path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
 ) -> None:
     """Add the figures to the history and save it, until cancelled."""
     history = await asyncio.to_thread(saved_history, path)
-    failure, saved = "", b""
+    failure = ""
     while True:
         figures = summed(await exchange.shares())
         if history.record(figures, _owners(aggregator), time.time()):
@@ -54,11 +71,6 @@ async def record_traffic(
             if reason and reason != failure:
                 log.warning("cannot save the traffic of the last 24 hours: %s; retrying", reason)
             failure = reason
-        now_s = asyncio.get_running_loop().time()
-        inputs = await asyncio.to_thread(_summary, aggregator, now_s)
-        if inputs != saved:
-            await asyncio.to_thread(_save, inputs_path, inputs)
-            saved = inputs
         await asyncio.sleep(record_s)
 
 

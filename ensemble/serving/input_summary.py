@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,24 @@ class InputSummary:
                     before = found.get(ensemble_id)
                     found[ensemble_id] = moments if before is None else before.plus(moments)
         return found
+
+
+def merged(parts: Sequence[dict[int, Moments]]) -> dict[int, Moments]:
+    """The moments of the rows of all these, by ensemble.
+
+    While one process still has rows of an earlier version with other features, only those of the most rows are kept.
+    """
+    found: dict[int, Moments] = {}
+    for part in parts:
+        for ensemble_id, moments in part.items():
+            before = found.get(ensemble_id)
+            if before is None:
+                found[ensemble_id] = moments
+            elif len(before.mean) == len(moments.mean):
+                found[ensemble_id] = before.plus(moments)
+            else:
+                found[ensemble_id] = max(before, moments, key=lambda each: each.rows)
+    return found
 
 
 def to_json(found: dict[int, Moments]) -> bytes:

@@ -74,10 +74,9 @@ class DataDirectory:
         """The traffic of each ensemble in the last 24 hours; a gateway writes it."""
         return self.root / "traffic-history.json"
 
-    @property
-    def recent_inputs(self) -> Path:
-        """The mean and spread of the rows predicted in the last hour; a gateway writes it."""
-        return self.root / "recent-inputs.json"
+    def recent_inputs(self, gateway: str) -> Path:
+        """The mean and spread of the rows that a gateway process predicted in the last hour; it writes them."""
+        return self.root / f"recent-inputs-{gateway}.json"
 
     @property
     def admin_token(self) -> Path:

@@ -56,7 +56,8 @@ def show_drift(
     """How far the rows of the last hour are from the training rows of the active version, by feature."""
     with service.database.read() as connection:
         row = ensemble_reader.get(connection, ensemble_id)
-    recent = saved_inputs(service.settings.data.recent_inputs).get(ensemble_id)
+    paths = [service.settings.data.recent_inputs(name) for name in service.settings.gateway_names]
+    recent = saved_inputs(paths).get(ensemble_id)
     rows = 0 if recent is None else recent.rows
     if row.active.features > MAX_FEATURES:
         return _nothing(rows, f"rows with more than {MAX_FEATURES:,} features are not summarized")

@@ -14,6 +14,7 @@ from podium.ensemble.serving.input_summary import (
     InputSummary,
     Moments,
     from_json,
+    merged,
     to_json,
 )
 
@@ -71,3 +72,18 @@ def test_saved_moments_are_read() -> None:
     for invalid in (b"", b"[1]", b'{"1": 3}'):
         with pytest.raises((ValueError, TypeError)):
             from_json(invalid)
+
+
+def test_summaries_of_several_processes_are_added_up() -> None:
+    rows = np.random.default_rng(2).normal(5.0, 2.0, (300, 3))
+    parts = [{1: Moments.of(rows[:100])}, {}, {1: Moments.of(rows[100:]), 2: Moments.of(rows[:10])}]
+    found = merged(parts)
+    assert (found[1].rows, found[2].rows) == (300, 10)
+    np.testing.assert_allclose(found[1].mean, rows.mean(axis=0))
+    np.testing.assert_allclose(found[1].std, rows.std(axis=0))
+
+
+def test_rows_of_a_version_with_other_features_are_not_mixed() -> None:
+    few, many = Moments.of(np.ones((5, 3))), Moments.of(np.ones((50, 4)))
+    assert merged([{1: few}, {1: many}])[1] is many
+    assert merged([{1: many}, {1: few}])[1] is many

@@ -19,7 +19,7 @@ def ensemble(service: ServiceRig, features: int = 64) -> int:
 
 
 def save(service: ServiceRig, ensemble_id: int, rows: NDArray[np.float64]) -> None:
-    service.settings.data.recent_inputs.write_bytes(to_json({ensemble_id: Moments.of(rows)}))
+    service.settings.data.recent_inputs("gateway").write_bytes(to_json({ensemble_id: Moments.of(rows)}))
 
 
 def test_rows_like_those_of_training_do_not_drift_and_shifted_ones_do(service: ServiceRig, client: TestClient) -> None:
