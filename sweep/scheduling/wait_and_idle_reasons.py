@@ -90,7 +90,8 @@ def device_idle_reason(device: Device, sweeps: Sequence[LiveSweep], disk_shortag
         return "no sweep is running"
     if disk_shortage:
         return disk_shortage
-    return _listed([f"sweep {sweep.sweep_id} {_rejection_reason(sweep, device)}" for sweep in sweeps])
+    in_order = sorted(sweeps, key=lambda sweep: sweep.sweep_id)  # the same reasons are the same text
+    return _listed([f"sweep {sweep.sweep_id} {_rejection_reason(sweep, device)}" for sweep in in_order])
 
 
 def _rejection_reason(sweep: LiveSweep, device: Device) -> str:

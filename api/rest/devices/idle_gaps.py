@@ -136,7 +136,7 @@ def _unrecorded(start: float, end: float, following: BusyRow | None) -> Iterator
 
 def _was_choosing(row: BusyRow) -> str:
     whose = "the search" if row.sweep_id is None else f"sweep {row.sweep_id}"
-    return f"{whose} was proposing its next trial"
+    return f"{whose} is choosing its next trial"  # as the scheduler says it, so that both are one reason
 
 
 def _join_adjacent(found: Iterable[Gap]) -> Iterator[Gap]:

@@ -110,7 +110,7 @@ def test_trials_and_gaps_are_shown(service: ServiceRig, client: TestClient) -> N
     assert bars["end_s"][2] is None
     assert gaps_of(read(client, **{"from": T, "to": T + 400})) == [
         (100, 200, "idle", "sweep 1 runs 1 at a time at most"),
-        (300, 329, "choosing", "sweep 1 was proposing its next trial"),
+        (300, 329, "choosing", "sweep 1 is choosing its next trial"),
         (329, 330, "between", ""),
     ]
     assert (found["attempts"], found["failed"], found["busy_s"], found["idle_s"]) == (3, 1, 270, 130)
