@@ -8,11 +8,11 @@ test.each([
   ["is full", { getItem: () => null, setItem: refuse, removeItem: () => undefined }],
 ])("text is kept in memory if the browser's storage %s", (_, storage) => {
   vi.stubGlobal("sessionStorage", storage);
-  expect(storedText(3)).toBeNull();
-  storeText("name: a", 3);
-  expect([storedText(3), storedText()]).toEqual(["name: a", null]);
-  clearStoredText(3);
-  expect(storedText(3)).toBeNull();
+  expect(storedText("3")).toBeNull();
+  storeText("name: a", "3");
+  expect([storedText("3"), storedText()]).toEqual(["name: a", null]);
+  clearStoredText("3");
+  expect(storedText("3")).toBeNull();
 });
 
 function refuse(): never {

@@ -53,6 +53,26 @@ test("a change that depends on the file is computed from the current text, not f
   expect(submitted).toBe("warm_start: [1,2,3]");
 });
 
+test("text that is typed while a change is in flight is written once, as it is then", async () => {
+  const written: string[] = [];
+  globalThis.fetch = vi.fn(async request => {
+    const { url } = request as Request;
+    if (!url.endsWith("/write")) return Response.json({ document: {}, numbers: {} });
+    const { changes } = await (request as Request).json();
+    written.push(changes[0].value);
+    return Response.json({ text: `name: ${changes[0].value} # mine` });
+  });
+  const { result } = renderHook(() => useDraft("name: d # mine"), {
+    wrapper: ({ children }) => <QueryClientProvider client={new QueryClient()}>{children}</QueryClientProvider>,
+  });
+  await act(async () => {
+    for (const value of ["di", "dig", "digi", "digit"]) void result.current.change([{ path: ["name"], value }]);
+    await result.current.completeText();
+  });
+  expect(result.current.text).toBe("name: digit # mine");
+  expect(written.length).toBeLessThan(4);
+});
+
 test("an update without changes writes nothing", async () => {
   globalThis.fetch = vi.fn(async () => Response.json({ document: {}, numbers: {} }));
   const { result } = renderHook(() => useDraft("run_cap: 24\n"), {

@@ -32,29 +32,31 @@ const WAIT_MS = 300;
 const TRIES = 3;
 const NO_DEVICES_MS = 3_000; // the service is starting
 
-function storageKeyOf(from?: number): string {
+/** `from`: the sweep that was copied, and what was changed in it, such as "7" or "7 seeds state:failed". */
+function storageKeyOf(from?: string): string {
   return from === undefined ? STORAGE_KEY : `${STORAGE_KEY}-${from}`;
 }
 
 /** The unsubmitted text of this tab, copied from sweep `from` or written from scratch. */
-export function storedText(from?: number): string | null {
+export function storedText(from?: string): string | null {
   return readStored(storageKeyOf(from));
 }
 
-export function storeText(text: string, from?: number): void {
+export function storeText(text: string, from?: string): void {
   writeStored(storageKeyOf(from), text);
 }
 
-export function clearStoredText(from?: number): void {
+export function clearStoredText(from?: string): void {
   removeStored(storageKeyOf(from));
 }
 
-export function useDraft(first: string, from?: number): Draft {
+export function useDraft(first: string, from?: string): Draft {
   const [text, setTextState] = useState(first);
   const [wait, setWait] = useState(0);
   const debounced = useDebounced(text, wait);
   const latest = useRef(text);
   const queue = useRef<Promise<void>>(Promise.resolve());
+  const waiting = useRef<Change[] | null>(null); // the last changes of the queue, while they are not being applied
 
   const updateText = useCallback(
     (next: string, typed = true) => {
@@ -82,9 +84,26 @@ export function useDraft(first: string, from?: number): Draft {
     },
     [updateText],
   );
-  const change = useCallback((changes: Change[]) => enqueue(async () => changes), [enqueue]);
+  const change = useCallback(
+    (changes: Change[]) => {
+      if (waiting.current && pathsOf(waiting.current) === pathsOf(changes)) {
+        waiting.current.splice(0, changes.length, ...changes); // typed meanwhile: the newest text is the one to write
+        return queue.current;
+      }
+      const own = [...changes];
+      waiting.current = own;
+      return enqueue(async () => {
+        if (waiting.current === own) waiting.current = null;
+        return own;
+      });
+    },
+    [enqueue],
+  );
   const update = useCallback<Draft["update"]>(
-    changesFor => enqueue(async current => changesFor(parsedOf(await readText(current)))),
+    changesFor => {
+      waiting.current = null; // later changes are applied after this one
+      return enqueue(async current => changesFor(parsedOf(await readText(current))));
+    },
     [enqueue],
   );
 
@@ -106,6 +125,10 @@ export function useDraft(first: string, from?: number): Draft {
     ...parsedOf(read),
     problemAt: (path, but) => problemOf(read?.problems ?? [], path, but),
   };
+}
+
+function pathsOf(changes: readonly Change[]): string {
+  return JSON.stringify(changes.map(change => change.path));
 }
 
 function readText(text: string, signal?: AbortSignal): Promise<Read> {

@@ -54,6 +54,7 @@ function show(document: Document, problems: Problem[] = [], numbers: Record<stri
   globalThis.fetch = vi.fn(async request => {
     const url = String(request instanceof Request ? request.url : request);
     if (url.endsWith("/3")) return new Response("{}", { status: 404 });
+    if (url.endsWith("/projects")) return Response.json([{ name: "vision" }]);
     const answer = url.includes("/schemas/") ? SCHEMA : url.endsWith("/7") ? SWEEP : { items: [SWEEP], next: null };
     return new Response(JSON.stringify(answer), { headers: { "content-type": "application/json" } });
   });

@@ -51,7 +51,10 @@ const SCHEMA = {
 };
 
 function show(draft: Draft) {
-  globalThis.fetch = vi.fn(() => Promise.resolve(new Response(JSON.stringify(SCHEMA))));
+  globalThis.fetch = vi.fn(async request => {
+    const isProjects = request instanceof Request && request.url.endsWith("/projects");
+    return Response.json(isProjects ? [{ name: "vision" }] : SCHEMA);
+  });
   const client = new QueryClient();
   render(
     <QueryClientProvider client={client}>
@@ -77,7 +80,21 @@ test("typed input is converted to YAML", () => {
   expect(quoted("<b>: x")).toBe('"<b>: x"');
 });
 
-test("a field commits its change once, when it loses the focus or on Enter", async () => {
+test("project, tags and description are written at each keystroke", async () => {
+  const draft = aDraft();
+  show(draft);
+  await userEvent.type(screen.getByLabelText("Project"), "cv");
+  expect(vi.mocked(draft.change).mock.calls.map(([changes]) => changes)).toEqual([
+    [{ path: ["project"], value: "c" }],
+    [{ path: ["project"], value: "cv" }],
+  ]);
+  await userEvent.type(screen.getByLabelText("Tags"), "a, b");
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["tags"], value: "[a, b]" }]);
+  await userEvent.type(screen.getByLabelText("Description"), "one{Enter}two");
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["description"], value: '"one\\ntwo"' }]);
+});
+
+test("a field commits its change, and choices replace what depends on them", async () => {
   const draft = aDraft();
   show(draft);
   const field = screen.getByLabelText("Upper bound of lr");

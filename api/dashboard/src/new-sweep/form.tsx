@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { Panel } from "../widgets/panel";
 import { QueryResult } from "../widgets/query-states";
 import { BlockForm } from "./block-form";
+import { DetailsFields } from "./details-fields";
 import type { Draft } from "./draft";
 import { EarlyStoppingForm } from "./early-stopping";
 import { KeyField } from "./key-fields";
@@ -80,6 +81,7 @@ export function SweepForm({ draft }: { draft: Draft }) {
       <Panel title="Sweep">
         <div className="new-fields">
           <KeyField draft={draft} path={["name"]} label="Name" />
+          <DetailsFields draft={draft} />
           <SearchMethod draft={draft} />
           {!isPopulation(draft.document) && (
             <KeyField

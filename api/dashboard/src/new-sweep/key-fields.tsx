@@ -40,6 +40,21 @@ export function KeyField({ draft, path, label, kind = "text", hint, placeholder,
   );
 }
 
+type TextProps = { draft: Draft; path: Path; label: string; hint?: string };
+
+/** A text of several lines. */
+export function KeyText({ draft, path, label, hint }: TextProps) {
+  return (
+    <Field label={label} hint={hint} problem={draft.problemAt(path)}>
+      <CommitInput
+        lines={3}
+        stored={shownAt(draft.document, draft.numbers, path)}
+        onCommit={typed => void draft.change([{ path: [...path], value: typedYaml("text", typed) }])}
+      />
+    </Field>
+  );
+}
+
 type ChoiceProps = {
   draft: Draft;
   path: Path;

@@ -44,8 +44,8 @@ function show(document: Document) {
     problemAt: (path, but) =>
       problemOf([{ path: ["method", "interval", "step"], line: 1, column: 1, message: "too short" }], path, but),
   };
-  globalThis.fetch = vi.fn(async () => {
-    return new Response(JSON.stringify(SCHEMA), { headers: { "content-type": "application/json" } });
+  globalThis.fetch = vi.fn(async request => {
+    return Response.json(request instanceof Request && request.url.endsWith("/projects") ? [] : SCHEMA);
   });
   render(
     <QueryClientProvider client={new QueryClient()}>

@@ -12,7 +12,7 @@ let keys: (string | null)[];
 
 function show(answers: Record<string, unknown> = {}, query = "", role = "admin"): Sent[] {
   clearStoredText();
-  clearStoredText(3);
+  clearStoredText("3");
   keys = [];
   window.history.replaceState(null, "", `/new${query}`);
   const sent = showWithService(
@@ -39,6 +39,32 @@ const start = () => screen.getByRole("button", { name: "Start the sweep" });
 const submitted = (sent: Sent[]) => sent.filter(one => one.path === "/sweep-files/submit").map(one => one.body);
 
 afterEach(() => vi.unstubAllGlobals());
+
+test("failed trials are seed configurations of the copy, each configuration once", async () => {
+  const sent = show(
+    {
+      "GET /sweeps/3/trials": {
+        items: [
+          { params: { lr: 0.5, "opt name": "adam" } },
+          { params: { lr: 0.5, "opt name": "adam" } },
+          { params: { lr: 1e-7 } },
+        ],
+        next: null,
+      },
+      "POST /sweep-files/write": ({ body }: Sent) => ({
+        text: `${(body as { text: string }).text}enqueue: seeded # by the service\n`,
+      }),
+    },
+    "?from=3&seeds=state:failed",
+  );
+  expect((await editor()).value).toBe("name: copied\nenqueue: seeded # by the service\n");
+  expect(sent.find(one => one.path === "/sweeps/3/trials")?.query.get("filter")).toBe("state:failed");
+  expect(sent.find(one => one.path === "/sweep-files/write")?.body).toEqual({
+    text: "name: copied\n",
+    changes: [{ path: ["enqueue"], value: '[{lr: 0.5, "opt name": adam}, {lr: 1e-7}]' }],
+  });
+  expect(screen.getByText(/Copied from sweep 3, with the configurations of its trials state:failed/)).toBeVisible();
+});
 
 test("the first example is loaded and can be started", async () => {
   const sent = show();

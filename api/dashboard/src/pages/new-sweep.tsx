@@ -8,6 +8,7 @@ import { Editor, goToLine } from "../new-sweep/editor";
 import { DEFAULT_EXAMPLE, EXAMPLES } from "../new-sweep/examples";
 import { SweepForm } from "../new-sweep/form";
 import { SweepPreview } from "../new-sweep/preview";
+import { withSeeds } from "../new-sweep/seeded-file";
 import { keys } from "../query-keys";
 import { setQuery, useQueryState } from "../url";
 import { useIsViewer } from "../use-session";
@@ -21,6 +22,7 @@ import "../new-sweep/new-sweep.css";
 
 export function NewSweepPage() {
   const [from] = useQueryState("from");
+  const [seeds] = useQueryState("seeds");
   useEffect(() => {
     document.title = "New sweep · Podium";
   }, []);
@@ -32,40 +34,42 @@ export function NewSweepPage() {
       />
     );
   }
-  if (/^\d+$/.test(from)) return <FromSweep key={from} sweepId={Number(from)} />;
+  if (/^\d+$/.test(from)) return <FromSweep key={`${from} ${seeds}`} sweepId={Number(from)} seeds={seeds} />;
   return <Writing file={DEFAULT_EXAMPLE} />;
 }
 
-function FromSweep({ sweepId }: { sweepId: number }) {
+/** `seeds`: a filter of its trials, whose configurations become seed configurations. */
+function FromSweep({ sweepId, seeds }: { sweepId: number; seeds: string }) {
   const query = useQuery({
-    queryKey: keys.sweep(sweepId, "file"),
-    queryFn: ({ signal }) =>
-      done(
-        api.GET("/api/v1/sweeps/{sweep_id}/file", {
-          params: { path: { sweep_id: sweepId } },
-          parseAs: "text",
-          signal,
-        }),
-      ) as Promise<string>,
+    queryKey: keys.sweep(sweepId, "file", seeds),
+    queryFn: async ({ signal }) => {
+      const params = { path: { sweep_id: sweepId } };
+      const file = done(api.GET("/api/v1/sweeps/{sweep_id}/file", { params, parseAs: "text", signal }));
+      return withSeeds((await file) as unknown as string, sweepId, seeds, signal);
+    },
+    staleTime: Number.POSITIVE_INFINITY,
   });
-  if (query.data !== undefined) return <Writing file={query.data} from={sweepId} />;
+  if (query.data !== undefined) return <Writing file={query.data} from={{ sweepId, seeds }} />;
   if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading rows={8} what="Loading the sweep file" />;
 }
 
-function Writing({ file, from }: { file: string; from?: number }) {
-  const [first] = useState(() => storedText(from) ?? file);
-  const draft = useDraft(first, from);
+type From = { sweepId: number; seeds: string };
+
+function Writing({ file, from }: { file: string; from?: From }) {
+  const origin = from && (from.seeds ? `${from.sweepId} seeds ${from.seeds}` : String(from.sweepId));
+  const [first] = useState(() => storedText(origin) ?? file);
+  const draft = useDraft(first, origin);
   const area = useRef<HTMLTextAreaElement>(null);
   const previewId = useId();
-  const submit = useSubmit(draft.completeText, from);
+  const submit = useSubmit(draft.completeText, origin);
   const problems = draft.read?.problems ?? [];
   // Clicking the button blurs the field: text that is not validated yet is validated on submission.
   const ready = !(draft.fresh && problems.length > 0) && !submit.busy;
   const invalidLines = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
   return (
     <>
-      <PageHead title="New sweep" above={from ? `Copied from sweep ${from}` : undefined}>
+      <PageHead title="New sweep" above={from && aboveText(from)}>
         <span className="new-ready" role="status">
           {readiness(draft.fresh, problems.length)}
         </span>
@@ -73,7 +77,7 @@ function Writing({ file, from }: { file: string; from?: number }) {
           Start the sweep
         </Button>
       </PageHead>
-      <StartingPoints text={draft.text} file={file} from={from} setText={draft.setText} />
+      <StartingPoints text={draft.text} file={file} from={from?.sweepId} origin={origin} setText={draft.setText} />
       <div className="new-sides">
         <SweepForm draft={draft} />
         <div className="new-right">
@@ -103,13 +107,18 @@ function Writing({ file, from }: { file: string; from?: number }) {
   );
 }
 
+function aboveText({ sweepId, seeds }: From): string {
+  const what = `Copied from sweep ${sweepId}`;
+  return seeds ? `${what}, with the configurations of its trials ${seeds} as seed configurations` : what;
+}
+
 function readiness(fresh: boolean, problems: number): string {
   if (!fresh) return "checking";
   if (problems === 0) return "ready to start";
   return problems === 1 ? "1 problem" : `${problems} problems`;
 }
 
-function useSubmit(completeText: () => Promise<string>, from?: number) {
+function useSubmit(completeText: () => Promise<string>, from?: string) {
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
@@ -138,9 +147,15 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
 }
 
-type StartingPointsProps = { text: string; file: string; from?: number; setText: (text: string) => void };
+type StartingPointsProps = {
+  text: string;
+  file: string;
+  from?: number;
+  origin?: string;
+  setText: (text: string) => void;
+};
 
-function StartingPoints({ text, file, from, setText }: StartingPointsProps) {
+function StartingPoints({ text, file, from, origin, setText }: StartingPointsProps) {
   const [pendingText, setPendingText] = useState<string | null>(null);
   const choices = from === undefined ? EXAMPLES : [{ name: `Sweep ${from} (original)`, text: file }, ...EXAMPLES];
   const isModified = text.trim() !== "" && !choices.some(choice => choice.text === text);
@@ -149,9 +164,9 @@ function StartingPoints({ text, file, from, setText }: StartingPointsProps) {
       setText(next);
       return;
     }
-    clearStoredText(from);
+    clearStoredText(origin);
     storeText(next);
-    setQuery({ from: "" });
+    setQuery({ from: "", seeds: "" });
   };
   const choose = (next: string) => (isModified ? setPendingText(next) : void replaceText(next));
   return (

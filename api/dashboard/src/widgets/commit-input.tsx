@@ -1,20 +1,22 @@
-// An input whose text is committed when typing pauses, on blur and on Enter; Escape restores the text from before.
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-
-const PAUSE_MS = 400;
+// An input whose text is committed at each keystroke, on blur and on Enter; Escape restores the text from before.
+import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 type Props = {
   stored: string;
   onCommit: (typed: string) => void;
   placeholder?: string;
   numeric?: boolean;
+  lines?: number; // a text of several lines
   list?: string;
   "aria-label"?: string;
   "aria-invalid"?: boolean;
 };
 
-/** Changes of `stored` do not overwrite text that is being typed. */
-export function CommitInput({ stored, onCommit, numeric, ...rest }: Props) {
+/**
+ * Changes of `stored` do not overwrite text that is being typed. Cleared text is committed on blur and on Enter: while a person
+ * types another value, the key, its place and its comment stay in the file.
+ */
+export function CommitInput({ stored, onCommit, numeric, lines, ...rest }: Props) {
   const [typed, setTyped] = useState(stored);
   const [before, setBefore] = useState<string | null>(null); // the stored text when typing began
   const [last, setLast] = useState(stored);
@@ -29,38 +31,35 @@ export function CommitInput({ stored, onCommit, numeric, ...rest }: Props) {
     if (text !== committed.current) onCommit(text);
     committed.current = text;
   };
-  const latest = useRef(commit);
   useEffect(() => {
-    latest.current = commit;
     if (!isTyping) committed.current = stored;
   });
-  useEffect(() => {
-    if (!isTyping) return;
-    const timer = setTimeout(() => latest.current(typed), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [isTyping, typed]);
   const end = (text: string) => {
     setBefore(null);
     setTyped(text);
     if (isTyping) commit(text);
   };
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === "Enter") end(typed);
+    if (event.key === "Enter" && lines === undefined) end(typed);
     if (event.key === "Escape" && before !== null) end(before);
   };
-  return (
-    <input
-      {...rest}
-      value={typed}
-      inputMode={numeric ? "decimal" : undefined}
-      autoComplete="off"
-      spellCheck={false}
-      onChange={event => {
-        if (before === null) setBefore(stored);
-        setTyped(event.target.value);
-      }}
-      onBlur={() => end(typed)}
-      onKeyDown={onKey}
-    />
+  const shared = {
+    ...rest,
+    value: typed,
+    autoComplete: "off",
+    spellCheck: false,
+    onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => {
+      const text = event.target.value;
+      if (before === null) setBefore(stored);
+      setTyped(text);
+      if (text.trim() !== "") commit(text);
+    },
+    onBlur: () => end(typed),
+    onKeyDown: onKey,
+  };
+  return lines === undefined ? (
+    <input {...shared} inputMode={numeric ? "decimal" : undefined} />
+  ) : (
+    <textarea {...shared} rows={lines} />
   );
 }
