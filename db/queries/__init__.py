@@ -17,6 +17,8 @@ Modules:
     device_usage                What the attempts on each device used in an interval of time, by bucket
     exports                     Reads all trials of a sweep with all their data in batches, for exports
     failure_groups              Groups the failed trials of a sweep by cause and normalized message
+    failure_messages            The trials whose current attempt ended with a message, whatever the numbers, paths and
+                                addresses in it are
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
     importances                 Stored parameter importances, and the data to compute them
@@ -36,6 +38,7 @@ Modules:
     trial_cursor                Cursors of pages of trials: the sort key and its values at the end of a page
     trial_filter                Filters of trials, `state:failed lr<0.01`, as SQL conditions
     trial_groups                Trials grouped by a parameter, their tags or their state, with a label for each group
+    trial_names                 Trials by their ids, and by their numbers in their sweeps
     trial_order                 Sort orders of trials: by number, value, parameter, state or device
     trial_pages                 Reads pages of sorted trials
     trial_schedules             The intervals of a population, and the schedule of configurations that one trial has

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +24,7 @@ from podium.db.queries.derived_trial_columns import (
     QUEUED_S,
     RUNNING_S,
 )
+from podium.db.queries.failure_messages import trials_with_message
 from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.queries.metric_figure_columns import MetricFigure
 from podium.db.schema.tables import metric_summaries as metric_summary_table
@@ -36,10 +38,12 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores import metric_summaries
+from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.failure_messages import normalized
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState
 
@@ -84,6 +88,8 @@ class _Filter:
         if term.figure:
             return self._of_metric(MetricFigure(Figure(term.figure), term.name), term)
         kind, _, name = term.name.partition(".")
+        if term.name == "error":
+            return self._error(term)
         if term.name in _FIELDS:
             return _FIELDS[term.name](self.sweep, term)
         if kind in _TABLES and name:
@@ -95,6 +101,14 @@ class _Filter:
         if not self._is_known("params", term.name) and term.name in self._metrics:
             return self._of_metric(MetricFigure(Figure.LAST, term.name), term)
         return self._in_table("params", term.name, term)
+
+    def _error(self, term: Term) -> Condition:
+        """Trials that failed with one of these messages, whatever the numbers, paths and addresses in it are."""
+        if term.operator not in _SAME:
+            raise term.wrong('write error:"message", or error:*memory*')
+        patterns = [_message_pattern(value) for value in _check_pattern_count(term.values)]
+        among = trials.c.id.in_(id_list(trials_with_message(self.connection, self.sweep.id, patterns)))
+        return and_(CAUSE.is_not(None), ~among) if term.operator == "!=" else among
 
     @property
     def _metrics(self) -> list[str]:
@@ -132,7 +146,7 @@ class _Filter:
 
     def _unknown(self, name: str) -> str:
         values = [f"values.{each}" for each, _ in self.sweep.objectives] if len(self.sweep.objectives) > 1 else []
-        known = [*parameters_of(self.sweep), *_FIELDS, *values, *self._metrics[:MAX_NAMED]]
+        known = [*parameters_of(self.sweep), *_FIELDS, "error", *values, *self._metrics[:MAX_NAMED]]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown name {name!r}{hint}; known: {', '.join(dict.fromkeys(known))}"
@@ -219,6 +233,12 @@ def _is_text_among(
     wild = [value for value in values if _is_wild(value)]
     like = [_is_like(column, written(value.text)) for value in _check_pattern_count(wild)]
     return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
+
+
+def _message_pattern(value: Value) -> re.Pattern[str]:
+    """What a normalized message must match; an unquoted * matches anything."""
+    parts = value.text.split("*") if _is_wild(value) else [value.text]
+    return re.compile(".*".join(re.escape(normalized(part) if len(parts) == 1 else part) for part in parts))
 
 
 def _is_wild(value: Value) -> bool:

@@ -21,6 +21,7 @@ export const FIELDS: Record<string, Field> = {
   note: { hint: "words in the note; * is a wildcard", text: true },
   device: { hint: "device; cuda-* matches all of a kind", text: true },
   cause: { hint: "failure cause", values: CAUSES },
+  error: { hint: "message of the failure; * is a wildcard", text: true },
   number: { hint: "number in the sweep; short form #17" },
   attempt: { hint: "number of attempts" },
   sampler: { hint: "sampler", text: true },

@@ -38,7 +38,7 @@ test("a group shows its count, cause, place, devices, first trial and log", asyn
   expect(panel.getByText("3 ×")).toBeVisible();
   expect(panel.getByText("Out of device memory · train.py:12 in fit")).toBeVisible();
   expect(panel.getByText("gpu-1 (2), gpu-0 (1)")).toBeVisible();
-  expect(panel.getByRole("link", { name: "trial 1" })).toHaveAttribute("href", "/trials/11");
+  expect(panel.getByRole("link", { name: "trial 1" })).toHaveAttribute("href", "/sweeps/7/trials/1");
   expect(panel.getByText(/cannot allocate 20 MiB/)).toBeVisible();
   expect(panel.getByText(/epoch 1\s+epoch 2/)).toBeInTheDocument();
   expect(screen.getByText("4 failed trials with 2 messages")).toBeVisible();
@@ -71,7 +71,14 @@ test("one group is retried; what exceeds the limit is named", async () => {
 
 test("the sweep can be edited and run again", async () => {
   show();
-  expect(await screen.findByRole("link", { name: "Edit and rerun" })).toHaveAttribute("href", "/new?from=7");
+  const [all, ...groups] = await screen.findAllByRole("link", { name: "Edit and rerun" });
+  const seedsOf = (link: HTMLElement | undefined) =>
+    new URL((link as HTMLAnchorElement).href, "http://podium").searchParams.get("seeds");
+  expect(seedsOf(all)).toBe("state:failed");
+  expect(groups.map(seedsOf)).toEqual([
+    'state:failed cause:device_memory error:"cannot allocate <n> MiB"',
+    `state:failed cause:user_error error:"KeyError: 'lr'"`,
+  ]);
 });
 
 test("the filter is sent, and a viewer cannot retry", async () => {

@@ -8,6 +8,8 @@ import { keys } from "../../query-keys";
 import { restartWarning } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { forEach, outcomeText } from "../../trials/bulk-requests";
+import { textOf } from "../../trials/filter-terms";
+import { trialHref } from "../../trials/trial-names";
 import { setQuery, useQueryState, withQuery } from "../../url";
 import { useCanEdit } from "../../use-session";
 import { Button, ButtonLink } from "../../widgets/button";
@@ -62,7 +64,7 @@ export function FailuresTab({ sweepId }: { sweepId: number }) {
                   >
                     Retry all
                   </Button>
-                  <ButtonLink href={`/new?from=${sweepId}`}>Edit and rerun</ButtonLink>
+                  <ButtonLink href={rerunHref(sweepId, `state:failed ${filter}`.trim())}>Edit and rerun</ButtonLink>
                 </>
               )}
             </div>
@@ -86,7 +88,7 @@ type GroupProps = { sweepId: number; group: Group; onRetry: (() => void) | undef
 
 function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
   const devices = Object.entries(group.devices).sort(([, one], [, other]) => other - one);
-  const trials = new URLSearchParams({ filter: `state:failed${group.cause ? ` cause:${group.cause}` : ""}` });
+  const filter = filterOf(group);
   return (
     <Panel
       title={
@@ -98,9 +100,14 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
       hint={[group.cause && causeLabel(group.cause), group.location].filter(Boolean).join(" · ")}
       actions={
         onRetry && (
-          <Button command small onClick={onRetry}>
-            Retry {formatCount(group.trial_ids.length)}
-          </Button>
+          <>
+            <Button command small onClick={onRetry}>
+              Retry {formatCount(group.trial_ids.length)}
+            </Button>
+            <ButtonLink small href={rerunHref(sweepId, filter)}>
+              Edit and rerun
+            </ButtonLink>
+          </>
         )
       }
     >
@@ -108,7 +115,7 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
         <div>
           <dt>First</dt>
           <dd>
-            <Link href={`/trials/${group.first_id}`}>trial {group.first_number}</Link>
+            <Link href={trialHref(sweepId, group.first_number)}>trial {group.first_number}</Link>
           </dd>
         </div>
         <div>
@@ -124,8 +131,8 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
         <div>
           <dt>Trials</dt>
           <dd>
-            <Link href={withQuery(`/sweeps/${sweepId}/table`, trials)}>
-              {group.cause ? `all with the cause ${causeLabel(group.cause)}` : "all that failed"}
+            <Link href={withQuery(`/sweeps/${sweepId}/table`, new URLSearchParams({ filter }))}>
+              {group.count === 1 ? "show it" : `show all ${formatCount(group.count)}`} in the table
             </Link>
           </dd>
         </div>
@@ -146,6 +153,16 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
       )}
     </Panel>
   );
+}
+
+/** The trials of a group: with its cause and its message. */
+function filterOf({ cause, message }: Group): string {
+  return `state:failed ${cause ? `cause:${cause} ` : ""}error:${textOf(message)}`;
+}
+
+/** A new sweep from this one, with the configurations of the trials of a filter as seed configurations. */
+function rerunHref(sweepId: number, filter: string): string {
+  return withQuery("/new", new URLSearchParams({ from: String(sweepId), seeds: filter }));
 }
 
 function Retry({ sweepId, retried, onClose }: { sweepId: number; retried: Retried; onClose: () => void }) {
