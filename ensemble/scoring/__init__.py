@@ -10,6 +10,7 @@ Modules:
     evaluation         Evaluates an ensemble and its members from their predictions
     fitting            Fits the parameters of a combination on rows that no member was selected on
     input_drift        How far the inputs of recent requests are from the training rows, by feature
+    paired_difference  How far two versions of an ensemble differ on the same rows, and whether by more than chance
     score_checks       Validates predictions and targets before scoring
     scores             Scores of one predictor: accuracy, losses, errors and intervals
 """

@@ -14,11 +14,21 @@ const evaluation = (id: number, of: number, changes: object = {}, scores: object
     result: { ...FIGURES, ensemble: { ...FIGURES.ensemble, ...scores }, ...changes },
   }) as unknown as Evaluation;
 
+const DIFFERENCE = {
+  ...{ split: "test", rows: 1_000, first_version: 1, second_version: 2 },
+  metrics: [
+    { metric: "accuracy", difference: -0.125, ci95: [-0.2, -0.05], distinguishable: true },
+    { metric: "log_loss", difference: -0.01, ci95: [-0.03, 0.01], distinguishable: false },
+  ],
+  mcnemar: { only_ensemble_right: 3, only_best_right: 40, exact: false, p_value: 0.00001 },
+};
+
 function show(evaluations: readonly Evaluation[], ensemble = TWO) {
   const path = `/ensembles/${ensemble.id}`;
   return showWithService(<VersionComparison ensemble={ensemble} />, {
     [`GET ${path}/evaluations`]: evaluations,
     [`POST ${path}/evaluate`]: {},
+    [`GET ${path}/version-difference`]: DIFFERENCE,
   });
 }
 
@@ -38,6 +48,19 @@ test("scores of the same rows are compared, each in its direction", async () => 
   expect(rows[0]).toEqual(["0.8750", "0.7500", "−0.1250", "version 1"]);
   expect(rows[1]).toEqual(["0.3000", "0.2500", "−0.0500", "version 2"]);
   expect(rows[2]?.at(-1)).toBe("equal");
+});
+
+test("whether the difference is more than chance is shown with its interval", async () => {
+  const sent = show([evaluation(8, 2), evaluation(5, 1)]);
+  const list = within(await screen.findByRole("list", { name: "Confidence intervals" }));
+  expect(list.getAllByRole("listitem").map(item => item.textContent)).toEqual([
+    "Accuracy of version 2 minus version 1: −0.1250, 95 % interval −0.2000 to −0.0500. " +
+      "On these 1,000 rows, the difference is distinguishable from zero. McNemar's p = 1e-5.",
+    "Log loss of version 2 minus version 1: −0.0100, 95 % interval −0.0300 to +0.0100. " +
+      "On these 1,000 rows, the difference is not distinguishable from zero.",
+  ]);
+  const asked = sent.find(one => one.path.endsWith("/version-difference"));
+  expect(asked?.query.toString()).toBe("first=5&second=8");
 });
 
 test("results on other rows are not compared", () => {

@@ -1,6 +1,9 @@
 // Two versions of an ensemble, evaluated on the same rows: their scores and the differences.
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { formatCount } from "../format";
+import { api, done, type Schemas } from "../api";
+import { formatCount, formatNumber } from "../format";
+import { keys } from "../query-keys";
 import { useCanEdit } from "../use-session";
 import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
@@ -9,12 +12,12 @@ import { Select } from "../widgets/select";
 import { attempt } from "../widgets/toast";
 import type { Ensemble, Evaluation, Figures } from "./ensemble";
 import { evaluate, isPending, useEvaluations } from "./queries";
-import { figure, formatChange, formatScore, metricsOf } from "./score-metrics";
+import { figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
 
 const POSTED = "posted"; // rows of a request, which differ from one evaluation to the next
 const SPLIT = "test";
 
-type Pair = { split: string; one: Figures; other: Figures };
+type Pair = { split: string; one: Figures; other: Figures; ids: readonly [number, number] };
 
 export function VersionComparison({ ensemble }: { ensemble: Ensemble }) {
   const query = useEvaluations(ensemble.id);
@@ -36,7 +39,12 @@ export function VersionComparison({ ensemble }: { ensemble: Ensemble }) {
   return (
     <Panel title="Comparison of two versions" hint={hint} actions={actions}>
       {one === other && <p>Choose two different versions.</p>}
-      {one !== other && pair && <Scores pair={pair} one={one} other={other} />}
+      {one !== other && pair && (
+        <>
+          <Scores pair={pair} one={one} other={other} />
+          <Difference ensembleId={ensemble.id} ids={pair.ids} />
+        </>
+      )}
       {one !== other && !pair && <Missing ensemble={ensemble} evaluations={query.data} versions={[one, other]} />}
     </Panel>
   );
@@ -45,11 +53,14 @@ export function VersionComparison({ ensemble }: { ensemble: Ensemble }) {
 /** The latest results of two versions on one split with the same number of rows; the test split if possible. */
 export function pairOf(evaluations: readonly Evaluation[], one: number, other: number): Pair | null {
   const of = (version: number) =>
-    evaluations.flatMap(each => (each.version === version && each.result ? [each.result] : []));
-  const pairs = of(one).flatMap(first => {
+    evaluations.flatMap(each =>
+      each.version === version && each.result ? [{ id: each.id, result: each.result }] : [],
+    );
+  const pairs = of(one).flatMap(({ id, result: first }) => {
     if (first.split === POSTED) return [];
-    const second = of(other).find(each => each.split === first.split && each.rows === first.rows);
-    return second ? [{ split: first.split, one: first, other: second }] : [];
+    const second = of(other).find(({ result }) => result.split === first.split && result.rows === first.rows);
+    if (!second) return [];
+    return [{ split: first.split, one: first, other: second.result, ids: [id, second.id] as const }];
   });
   return pairs.find(pair => pair.split === SPLIT) ?? pairs[0] ?? null;
 }
@@ -86,6 +97,44 @@ function Scores({ pair, one, other }: { pair: Pair; one: number; other: number }
         </tbody>
       </table>
     </ScrollX>
+  );
+}
+
+/** Whether the difference of two versions is more than chance, on rows that both have predicted. */
+function Difference({ ensembleId, ids: [first, second] }: { ensembleId: number; ids: readonly [number, number] }) {
+  const query = useQuery({
+    queryKey: keys.ensemble(ensembleId, "difference", first, second),
+    queryFn: ({ signal }) => {
+      const params = { path: { ensemble_id: ensembleId }, query: { first, second } };
+      return done(api.GET("/api/v1/ensembles/{ensemble_id}/version-difference", { params, signal }));
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: undefined,
+    retry: false,
+  });
+  if (query.isError) return <p className="figures-note">No confidence interval: {query.error.message}.</p>;
+  if (!query.data) return <p className="figures-note">Computing confidence intervals</p>;
+  return (
+    <ul className="figures-note" aria-label="Confidence intervals">
+      {query.data.metrics.map(metric => (
+        <li key={metric.metric}>{differenceText(query.data, metric)}</li>
+      ))}
+    </ul>
+  );
+}
+
+type Differences = Schemas["VersionDifferenceView"];
+
+/** The difference with its interval, and whether it is distinguishable from zero. */
+export function differenceText(found: Differences, metric: Differences["metrics"][number]): string {
+  const { first_version, second_version, rows, mcnemar } = found;
+  const [low, high] = metric.ci95.map(end => formatChange(end));
+  const test = metric.metric === "accuracy" && mcnemar ? ` McNemar's p = ${formatNumber(mcnemar.p_value, 2)}.` : "";
+  const is = metric.distinguishable ? "is" : "is not";
+  const name = metricOf(metric.metric).name;
+  return (
+    `${name} of version ${second_version} minus version ${first_version}: ${formatChange(metric.difference)}, ` +
+    `95 % interval ${low} to ${high}. On these ${formatCount(rows)} rows, the difference ${is} distinguishable from zero.${test}`
   );
 }
 
