@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.api.cli.terminal import completion_query as completion_query
+    from podium.api.cli.terminal import ensemble_history_output as ensemble_history_output
     from podium.api.cli.terminal import ensemble_output as ensemble_output
     from podium.api.cli.terminal import ensemble_request as ensemble_request
     from podium.api.cli.terminal import row_input as row_input
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "completion_query": "podium.api.cli.terminal",
     "demo_run": "podium.api.cli.terminal",
+    "ensemble_history_output": "podium.api.cli.terminal",
     "ensemble_output": "podium.api.cli.terminal",
     "ensemble_request": "podium.api.cli.terminal",
     "row_input": "podium.api.cli.terminal",

@@ -1,0 +1,56 @@
+"""`podium ensemble traffic`, `events` and `drift`: what an ensemble has answered, and what happened to it; CLI."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.api.cli.terminal import ensemble_options as options
+from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+
+
+def show_traffic(
+    ensemble: options.Name,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="how far back")] = 15,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Show requests, latency and late replies of the last minutes."""
+    with lazy.Client.of(data_dir) as client:
+        found = client.traffic(ensemble, minutes)
+    if as_json:
+        lazy.terminal_output.print_json(found)
+    else:
+        lazy.terminal_output.console.print(lazy.ensemble_history_output.traffic(found))
+
+
+def list_events(
+    ensemble: options.Name,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="maximum number of events")] = 50,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """List what happened to an ensemble, newest first."""
+    with lazy.Client.of(data_dir) as client:
+        found = client.ensemble_events(ensemble, limit)
+    if as_json:
+        lazy.terminal_output.print_json(found)
+    else:
+        lazy.terminal_output.console.print(lazy.ensemble_history_output.events(found))
+
+
+def show_drift(
+    ensemble: options.Name,
+    most: Annotated[int, typer.Option("--most", min=1, max=100, help="features to show")] = 10,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far the inputs of the last hour are from the training rows."""
+    with lazy.Client.of(data_dir) as client:
+        found = client.drift(ensemble, most)
+    if as_json:
+        lazy.terminal_output.print_json(found)
+    else:
+        lazy.terminal_output.console.print(lazy.ensemble_history_output.drift(found))
