@@ -308,7 +308,7 @@ async def requests_us(endpoint: str, inputs: Rows, plan: Plan) -> float:
 def _snapshot(endpoint: str, features: int) -> Snapshot:
     """An ensemble whose members share one process, as the gateway sees it."""
     replica = Replica(1, MemberState.READY, EPOCH, endpoint)
-    members = tuple(Member(number, number, (replica,)) for number in range(1, MEMBERS[0] + 1))
+    members = tuple(Member(number, number, (replica,), number, 1) for number in range(1, MEMBERS[0] + 1))
     classes = tuple(str(label) for label in range(CLASSES))
     return Snapshot(
         1, "bench", 1, Mode.IN_GRAPH, MEMBERS[0], 1000.0, classes, features, _mean(MEMBERS[0]), members

@@ -55,7 +55,7 @@ def member(endpoint: str | None, number: int = 0, *, state: MemberState = Member
 
 def replicated(number: int, *replicas: Replica) -> Member:
     """A member in several processes."""
-    return Member(10 + number, 100 + number, replicas)
+    return Member(10 + number, 100 + number, replicas, number, 3)
 
 
 def snapshot(

@@ -44,7 +44,7 @@ def snapshot(
               for number in range(members)]  # fmt: skip
     first = 100 * ensemble_id + 10 * version
     found = tuple(
-        Member(first + n, 1000 + n, (Replica(first + n, state, 1, f"unix:/nowhere/{first + n}"),))
+        Member(first + n, 1000 + n, (Replica(first + n, state, 1, f"unix:/nowhere/{first + n}"),), n, 3)
         for n, state in enumerate(states)
     )
     if mode is Mode.IN_GRAPH:

@@ -32,7 +32,8 @@ class EnsembleEvent(TypedDict):
     kind: str
     version: int | None
     canary_share: float | None
-    members: list[int]
+    members: list[int]  # positions in the version
+    member_names: list[str]  # `trial 4 of sweep 3`
     reason: str
 
 

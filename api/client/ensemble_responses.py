@@ -66,6 +66,14 @@ class MemberInfo(TypedDict):
     replicas: list[ReplicaInfo]
 
 
+class VersionMember(TypedDict):
+    """The trial of a member of a version."""
+
+    trial_id: int
+    trial_number: int
+    sweep_id: int
+
+
 class VersionInfo(TypedDict):
     """A version of an ensemble."""
 
@@ -74,6 +82,7 @@ class VersionInfo(TypedDict):
     combine: str
     k: int
     trial_ids: list[int]
+    members: list[VersionMember]
     created_at: str | None
 
 
@@ -229,6 +238,8 @@ class MemberAnswer(TypedDict):
 
     member_id: int
     trial_id: int
+    trial_number: int
+    sweep_id: int
     epoch: int
     status: str
     queue_ms: float

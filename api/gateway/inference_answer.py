@@ -54,7 +54,16 @@ def write(prediction: Prediction, request: InferenceRequest) -> tuple[bytes, int
 def report(prediction: Prediction) -> dict[str, str | int | float | bool]:
     """The response parameters. The protocol allows scalars only: lists are JSON in a string."""
     snapshot = prediction.snapshot
-    members = [{**asdict(each), "status": each.status.value} for each in prediction.reports]
+    reports = zip(snapshot.members, prediction.reports, strict=False)
+    members = [
+        {
+            **asdict(each),
+            "status": each.status.value,
+            "trial_number": member.trial_number,
+            "sweep_id": member.sweep_id,
+        }
+        for member, each in reports
+    ]
     return {
         "ensemble": snapshot.name,
         "version": snapshot.version,

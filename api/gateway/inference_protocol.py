@@ -241,7 +241,8 @@ async def _content(request: Request) -> tuple[bytes, int | None]:
 def _no_answer(prediction: Prediction) -> Response:
     kind = REFUSALS[prediction.outcome]
     snapshot = prediction.snapshot
-    members = "; ".join(f"member {each.member_id} {each.status.value}" for each in prediction.reports)
+    reports = zip(snapshot.members, prediction.reports, strict=False)
+    members = "; ".join(f"{member.name} {each.status.value}" for member, each in reports)
     answered = f"{prediction.answered} of {len(snapshot.members)} members answered, the quorum is {snapshot.quorum}"
     detail = f"{kind.title}: {answered}"
     named = f"{detail} ({members})" if members else detail

@@ -19,6 +19,7 @@ from podium.api.rest.ensembles import (
     ensemble_sample_routes,
     evaluation_routes,
     prediction_routes,
+    version_difference_routes,
 )
 from podium.api.rest.stream import event_routes
 from podium.api.rest.sweeps import (
@@ -37,6 +38,7 @@ from podium.api.rest.sweeps import (
     sweep_routes,
 )
 from podium.api.rest.trials import (
+    numbered_trial_routes,
     trial_download_routes,
     trial_preview_routes,
     trial_routes,
@@ -59,6 +61,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     export_routes.router,
     failure_routes.router,
     import_routes.router,
+    numbered_trial_routes.router,
     trial_routes.router,
     chart_routes.router,
     curve_grid_routes.router,
@@ -75,6 +78,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     ensemble_routes.router,
     ensemble_history_routes.router,
     drift_routes.router,
+    version_difference_routes.router,
     ensemble_preview_routes.router,
     ensemble_sample_routes.router,
     evaluation_routes.router,

@@ -24,6 +24,8 @@ class FoundView(View):
     id: int | None  # null for a project
     name: str
     detail: str  # its state, or where it belongs
+    sweep_id: int | None  # of a trial
+    number: int | None  # of a trial in its sweep
 
 
 @router.get("/search", dependencies=[viewer])

@@ -75,9 +75,7 @@ def _check_members_ready(version: VersionRow) -> None:
         if all(replica.state is not MemberState.READY for replica in member.replicas):
             replica = member.replicas[0]
             reason = f" ({replica.reason})" if replica.reason else ""
-            raise ConflictError(
-                f"an evaluation needs all members: member {member.position} is {replica.state.value}{reason}"
-            )
+            raise ConflictError(f"an evaluation needs all members: {member.name} is {replica.state.value}{reason}")
 
 
 def _check_held_out(version: VersionRow, split: str, *, forced: bool) -> None:

@@ -99,8 +99,13 @@ def metric_names(connection: Connection, sweep: SweepRow, where: Condition) -> l
         found = sorted(
             {*found, *_names_of(connection, ids[_SAMPLED : max(_SAMPLED, _MOST_NAMES // len(found or "-"))])}
         )
-    own = [name for name, _ in sweep.objectives if name in found]
-    return own + [name for name in found if name not in own]
+    return objectives_first(sweep, found)
+
+
+def objectives_first(sweep: SweepRow, names: Sequence[str]) -> list[str]:
+    """Names of metrics in the order in which people read them."""
+    own = [name for name, _ in sweep.objectives if name in names]
+    return own + [name for name in names if name not in own]
 
 
 def _names_of(connection: Connection, ids: Sequence[int]) -> list[str]:

@@ -25,6 +25,8 @@ class Found:
     id: int | None
     name: str
     detail: str  # its state, or where it belongs
+    sweep_id: int | None = None  # of a trial
+    number: int | None = None  # of a trial in its sweep
 
 
 def find(connection: Connection, words: str, limit: int) -> list[Found]:
@@ -84,7 +86,8 @@ def _trials(connection: Connection, condition: ColumnElement[bool], limit: int) 
     columns = select(trials.c.id, trials.c.number, trials.c.state, sweeps.c.name, trials.c.sweep_id)
     statement = columns.join(sweeps, sweeps.c.id == trials.c.sweep_id).where(condition)
     for row in connection.execute(statement.order_by(trials.c.id.desc()).limit(limit)):
-        yield Found("trial", row.id, f"Trial {row.number}", f"{row.state}, sweep {row.sweep_id}: {row.name}")
+        detail = f"{row.state}, sweep {row.sweep_id}: {row.name}"
+        yield Found("trial", row.id, f"Trial {row.number}", detail, row.sweep_id, row.number)
 
 
 def _ensembles(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int) -> Iterator[Found]:

@@ -47,6 +47,11 @@ class MemberRow:
     measured: MeasuredPrecision | None = None  # None: not measured yet, or float32 is requested
 
     @property
+    def name(self) -> str:
+        """What people read: `trial 4 of sweep 3`."""
+        return self.files.name
+
+    @property
     def precision(self) -> Precision | None:
         """What it is computed in; None if that is not decided yet."""
         if self.measured is not None:
@@ -195,6 +200,8 @@ def _snapshot(row: EnsembleRow, version: VersionRow) -> Snapshot:
                     Replica(replica_id=r.id, state=r.state, epoch=r.epoch, endpoint=r.endpoint, reason=r.reason)
                     for r in m.replicas
                 ),
+                m.files.number,
+                m.files.sweep_id,
             )
             for m in version.members
         ),

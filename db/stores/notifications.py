@@ -108,7 +108,8 @@ def recover(connection: Connection, targets: Collection[str], at: float) -> None
 
 def last_start(connection: Connection, sweep_id: int) -> int:
     """The id of the last event that began something in a sweep: a trial, or the sweep itself."""
-    return connection.execute(starts_of(sweep_id)).scalar_one_or_none() or 0
+    found: int | None = connection.execute(starts_of(sweep_id)).scalar_one_or_none()
+    return found or 0
 
 
 def starts_of(sweep_id: int) -> Select[tuple[int]]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas
+from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas, trials
+from podium.ensemble.values.candidates import member_name
 from podium.ensemble.values.ensemble_spec import Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, RUNNING_STATES, MemberState
 
@@ -72,8 +73,9 @@ def running(connection: Connection) -> list[int]:
 def dedicated(connection: Connection) -> dict[str, str]:
     """The devices dedicated to ensemble members, with the reason, by device id."""
     statement = (
-        select(replicas.c.device_id, replicas.c.more_devices, ensembles.c.name, ensemble_members.c.position)
+        select(replicas.c.device_id, replicas.c.more_devices, ensembles.c.name, trials.c.number, trials.c.sweep_id)
         .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
+        .join(trials, trials.c.id == ensemble_members.c.trial_id)
         .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
         .join(
             ensemble_versions,
@@ -88,7 +90,7 @@ def dedicated(connection: Connection) -> dict[str, str]:
         )
     )
     return {
-        device_id: f"dedicated to member {row.position} of ensemble {row.name}"
+        device_id: f"dedicated to {member_name(row.number, row.sweep_id)}, a member of ensemble {row.name}"
         for row in connection.execute(statement)
         for device_id in (row.device_id, *json.loads(row.more_devices))
     }

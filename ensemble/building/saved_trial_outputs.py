@@ -201,7 +201,7 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
     """
     if trial.predictions_folder is None:
         raise EnsembleError(
-            f"trial {trial.trial_id} saved no predictions; call trial.save_predictions in your function, or use "
+            f"{trial.name} saved no predictions; call trial.save_predictions in your function, or use "
             "select: top_k or trial_ids with a rule that needs no fit"
         )
     path = _predictions_path(data, trial)
@@ -212,12 +212,10 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
             if split.value in file.keys():  # noqa: SIM118 - not a dictionary
                 return np.asarray(file.get_tensor(split.value), dtype=np.float32)
     except OSError as error:
-        raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id}: {error.strerror}") from error
+        raise EnsembleError(f"cannot read the predictions of {trial.name}: {error.strerror}") from error
     except Exception as error:
-        raise EnsembleError(f"the predictions of trial {trial.trial_id} are damaged: {error}") from error
-    raise EnsembleError(
-        f"trial {trial.trial_id} saved no predictions on {split.value}; pass them to trial.save_predictions"
-    )
+        raise EnsembleError(f"the predictions of {trial.name} are damaged: {error}") from error
+    raise EnsembleError(f"{trial.name} saved no predictions on {split.value}; pass them to trial.save_predictions")
 
 
 def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Architecture, split: Split) -> NDArray[Any]:
@@ -231,7 +229,7 @@ def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Archite
     for trial, (other, _) in zip(trials[1:], others, strict=True):
         if other != first:
             raise EnsembleError(
-                f"trial {trial.trial_id} saved its predictions with other targets than trial {trials[0].trial_id}: "
+                f"{trial.name} saved its predictions with other targets than {trials[0].name}: "
                 "these are not the same rows; use a rule that needs no fit, or trials of one sweep"
             )
     return targets

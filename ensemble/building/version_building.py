@@ -133,17 +133,16 @@ class VersionBuilder:
         for trial, other in zip(trials[1:], others, strict=True):
             if other.task is not first.task:
                 raise EnsembleError(
-                    f"trial {trial.trial_id} is for {other.task.value}, but trial {trials[0].trial_id} is for "
-                    f"{first.task.value}"
+                    f"{trial.name} is for {other.task.value}, but {trials[0].name} is for {first.task.value}"
                 )
             if other.classes != first.classes:
                 raise EnsembleError(
-                    f"trial {trial.trial_id} has different classes ({_shown(other.classes)}) from trial "
-                    f"{trials[0].trial_id} ({_shown(first.classes)}); select trials of one data set"
+                    f"{trial.name} has different classes ({_shown(other.classes)}) from "
+                    f"{trials[0].name} ({_shown(first.classes)}); select trials of one data set"
                 )
             if other.features != first.features:
                 raise EnsembleError(
-                    f"trial {trial.trial_id} takes {other.features} inputs, but trial {trials[0].trial_id} "
+                    f"{trial.name} takes {other.features} inputs, but {trials[0].name} "
                     f"{first.features}; select trials of one data set"
                 )
         return first
@@ -152,7 +151,7 @@ class VersionBuilder:
         try:
             return saved_trial_outputs.read_architecture(saved_trial_outputs.model_path(self._data, trial), self._data)
         except EnsembleError as error:
-            raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
+            raise EnsembleError(f"{trial.name}: {error}") from error
 
     def _check_files(self, trial: TrialFiles) -> None:
         """Raise `EnsembleError` unless weights and code are unchanged."""
@@ -164,7 +163,7 @@ class VersionBuilder:
             try:
                 saved_trial_outputs.check_code(self._data, found.bundle, found.code_sha256)
             except EnsembleError as error:
-                raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
+                raise EnsembleError(f"{trial.name}: {error}") from error
 
     # Fitting.
 
@@ -184,8 +183,14 @@ class VersionBuilder:
         predictions, targets = self.predictions(members, found, request.fit_on)
         fixed = None if request.combine is Rule.WEIGHTED and not given else weights
         return fitting.fit(
-            request.combine, found.task, predictions, targets, weights=fixed, calibrate=request.calibrate
-        )  # fmt: skip
+            request.combine,
+            found.task,
+            predictions,
+            targets,
+            weights=fixed,
+            calibrate=request.calibrate,
+            names=[member.name for member in members],
+        )
 
     def predictions(
         self, trials: Sequence[TrialFiles], found: Architecture, split: Split
@@ -195,7 +200,7 @@ class VersionBuilder:
             other = self._architecture(trial)
             if not other.same_rows(found):
                 raise EnsembleError(
-                    f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}, so one may "
+                    f"{trial.name} split its data differently from {trials[0].name}, so one may "
                     "have been trained on rows of the other's split; use a rule without a fit, or trials of one sweep"
                 )
         targets = saved_trial_outputs.targets_of(self._data, trials, found, split)
@@ -203,7 +208,7 @@ class VersionBuilder:
         for trial, one in zip(trials, predictions, strict=True):
             if one.shape != (len(targets), len(found.classes)):
                 raise EnsembleError(
-                    f"trial {trial.trial_id} saved predictions of shape {list(one.shape)} for {len(targets)} rows of "
+                    f"{trial.name} saved predictions of shape {list(one.shape)} for {len(targets)} rows of "
                     f"{split.value}; its data has changed"
                 )
         return np.stack(predictions), targets
@@ -214,10 +219,12 @@ def _usable_trials(request: EnsembleOptions, trials: Sequence[TrialFiles], *, al
     if request.select is Select.EXPLICIT:
         for trial in trials:
             if trial.state is not TrialState.FINISHED:
-                raise EnsembleError(f"trial_ids: trial {trial.trial_id} is {trial.state.value}, not finished")
+                raise EnsembleError(
+                    f"trial_ids: {trial.name} (id {trial.trial_id}) is {trial.state.value}, not finished"
+                )
             if trial.model_sha256 is None:
                 why = f"cannot be a member: {trial.not_kept}" if trial.not_kept else "saved no model"
-                raise EnsembleError(f"trial_ids: trial {trial.trial_id} {why}")
+                raise EnsembleError(f"trial_ids: {trial.name} (id {trial.trial_id}) {why}")
         return list(trials)
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
     not_kept = _not_kept(trials)

@@ -60,7 +60,7 @@ def _version_problems(version: VersionRow) -> Iterator[str]:
     for member in version.members[:1] if whole else version.members:
         for replica in member.replicas:
             if replica.state is not MemberState.READY and replica.reason:
-                member_label = "" if whole else f"member {member.position}: "
+                member_label = "" if whole else f"{member.name}: "
                 replica_label = f"replica {replica.number}: " if len(member.replicas) > 1 else ""
                 yield f"{member_label}{replica_label}{replica.reason}"
 

@@ -80,6 +80,7 @@ class Evaluator:
             calibration=self._calibration(version, architectures),
             combined=combined,
             flags=_flags(version, architectures, evaluation.split),
+            names=[member.name for member in version.members],
         )
         precisions = self._precisions(version, evaluation)
         return {"mode": version.mode.value, "version": version.number, "precisions": precisions, **found.to_dict()}

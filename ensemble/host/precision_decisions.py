@@ -56,12 +56,12 @@ class PrecisionDecisions:
             decided = self._measured(version, member)
         except EnsembleError as error:
             self._failures[member.id] += 1
-            log.warning("cannot measure the precision of member %d: %s", member.id, error)
+            log.warning("cannot measure the precision of %s: %s", member.name, error)
             if self._failures[member.id] < ATTEMPTS:
                 return
             name = member.requested_precision.value
             decided = _float32(f"{name} could not be measured in {ATTEMPTS} attempts: {error}")
-        log.info("member %d of trial %d: %s", member.position, member.trial_id, decided.reason)
+        log.info("%s: %s", member.name, decided.reason)
         with self._database.write() as connection:
             ensemble_writer.set_precision(connection, member.id, decided)
         self._on_decided()

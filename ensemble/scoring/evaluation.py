@@ -90,17 +90,19 @@ def evaluate(
     combined: Predictions | None = None,
     seed: int = 0,
     flags: Sequence[str] = (),
+    names: Sequence[str] = (),
 ) -> Evaluation:
     """Score predictions (members, rows, outputs) against targets: (rows,) int64 or (rows, outputs) float32.
 
     `combined` (rows, outputs) is the prediction of the gateway, if it was requested; otherwise it is computed here.
-    `calibration` has the members' predictions and targets on another split, for temperatures. Raises `EnsembleError` if
+    `calibration` has the members' predictions and targets on another split, for temperatures. `names` are what errors
+    call the members. Raises `EnsembleError` if
     the inputs cannot be scored.
     """
-    score_checks.check(split, predictions, targets, combination)
+    score_checks.check(split, predictions, targets, combination, names=names)
     score_checks.check_positions(len(predictions), quorum=quorum, best_member=best_member)
     if calibration is not None:
-        score_checks.check("calibration", *calibration, combination, outputs=predictions.shape[2])
+        score_checks.check("calibration", *calibration, combination, outputs=predictions.shape[2], names=names)
     if combined is None:
         combined = combine(combination, predictions, range(len(predictions)))
     score_checks.check_answers(f"{split}: the ensemble", combined, predictions.shape[1:], combination.task)

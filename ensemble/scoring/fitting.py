@@ -33,13 +33,15 @@ def fit(
     *,
     weights: Sequence[float] | None,
     calibrate: bool,
+    names: Sequence[str] = (),
 ) -> Combination:
     """Fit the combination `rule` on predictions (members, rows, outputs) and targets.
 
-    Given `weights` are kept. For regression, the noise variance is fitted too. Raises `EnsembleError` if there are too
+    Given `weights` are kept. For regression, the noise variance is fitted too. `names` are what errors call the
+    members; without them, their positions from 0. Raises `EnsembleError` if there are too
     few rows or predictions are not finite.
     """
-    _check(predictions)
+    _check(predictions, names or [f"member {position}" for position in range(len(predictions))])
     if weights is None:
         weights = _weights(rule, task, predictions, targets)
     stacking = _stacking(task, predictions, targets) if rule is Rule.STACKING else None
@@ -52,12 +54,12 @@ def fit(
     return Combination(task, rule, plain.weights, temperature=warmth, stacking=stacking)
 
 
-def _check(predictions: Predictions) -> None:
+def _check(predictions: Predictions, names: Sequence[str]) -> None:
     if predictions.shape[1] < MIN_ROWS:
         raise EnsembleError(f"fitting needs at least {MIN_ROWS} rows, got {predictions.shape[1]}")
-    broken = [str(member) for member, said in enumerate(predictions) if not np.isfinite(said).all()]
+    broken = [name for name, said in zip(names, predictions, strict=True) if not np.isfinite(said).all()]
     if broken:
-        raise EnsembleError(f"members {', '.join(broken)} (from 0) have non-finite predictions; exclude them")
+        raise EnsembleError(f"non-finite predictions of {', '.join(broken)}; exclude them")
 
 
 def temperature(probabilities: Predictions, targets: NDArray[np.int64]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ def check(
     combination: Combination,
     *,
     outputs: int | None = None,
+    names: Sequence[str] = (),
 ) -> None:
-    """Check predictions (members, rows, outputs), with `outputs` outputs if given. Raises `EnsembleError`."""
+    """Check predictions (members, rows, outputs), with `outputs` outputs if given. Raises `EnsembleError`.
+
+    `names` are what errors call the members; without them, their positions from 0.
+    """
     if predictions.ndim != 3 or 0 in predictions.shape:
         raise EnsembleError(
             f"{split}: expected non-empty predictions (members, rows, outputs), got shape {predictions.shape}"
@@ -33,9 +38,13 @@ def check(
         )
     if outputs is not None and predictions.shape[2] != outputs:
         raise EnsembleError(f"{split}: predictions of {predictions.shape[2]} outputs; the other split has {outputs}")
-    for member, answers in enumerate(predictions):
-        check_answers(f"{split}: member {member}", answers, predictions.shape[1:], combination.task)
+    for member, answers in zip(names or _positions(len(predictions)), predictions, strict=True):
+        check_answers(f"{split}: {member}", answers, predictions.shape[1:], combination.task)
     _check_targets(split, targets, predictions.shape[1:], combination.task)
+
+
+def _positions(count: int) -> list[str]:
+    return [f"member {position}" for position in range(count)]
 
 
 def check_answers(whose: str, answers: NDArray[Any], shape: tuple[int, ...], task: Task) -> None:

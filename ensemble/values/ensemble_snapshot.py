@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from podium.ensemble.values.candidates import member_name
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 
@@ -73,6 +74,13 @@ class Member:
     member_id: int
     trial_id: int
     replicas: tuple[Replica, ...]
+    trial_number: int
+    sweep_id: int
+
+    @property
+    def name(self) -> str:
+        """What people read: `trial 4 of sweep 3`."""
+        return member_name(self.trial_number, self.sweep_id)
 
 
 @dataclass(frozen=True, slots=True)

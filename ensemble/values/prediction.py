@@ -76,7 +76,7 @@ class Prediction:
 
     outcome: Outcome
     snapshot: Snapshot
-    reports: tuple[MemberReport, ...]  # in member order
+    reports: tuple[MemberReport, ...]  # in member order; none of a request that was shed
     deadline_ms: float
     total_ms: float
     outputs: NDArray[np.float32] | None = None  # (rows, outputs)

@@ -184,7 +184,10 @@ def test_damaged_model_is_reported_and_other_members_answer(
         model.write_bytes(sound)
     found = client.ensemble(ensemble)
     assert [member["state"] for member in found["members"]] == ["ready", "failed", "ready"]
-    assert f"member 1: {model.relative_to(service.data.root)} is damaged" in found["reason"]
+    assert (
+        f"trial 1 of sweep {trials[1]['sweep_id']}: {model.relative_to(service.data.root)} is damaged"
+        in found["reason"]
+    )
     assert str(service.data.root) not in found["reason"]
     assert client.predict(ensemble, ROWS)["answered"] == 2
     assert client.ready()["ready"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from podium.api.cli.commands import ensemble_history
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
@@ -114,9 +115,9 @@ def add_version(
 def list_versions(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the versions of an ensemble and their roles."""
     with lazy.Client.of(data_dir) as client:
-        found = client.ensemble(ensemble)["versions"]
+        found = client.ensemble(ensemble)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy.terminal_output.print_json(found["versions"])
     else:
         lazy.terminal_output.console.print(lazy.ensemble_output.versions(found))
 
@@ -236,6 +237,11 @@ def promote(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_jso
 def roll_back(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Cancel the pending version, or return to the previous one."""
     _change(lambda client: client.roll_back(ensemble), data_dir, as_json)
+
+
+app.command("traffic")(ensemble_history.show_traffic)
+app.command("events")(ensemble_history.list_events)
+app.command("drift")(ensemble_history.show_drift)
 
 
 def _change(change: Callable[[Client], EnsembleInfo], data_dir: Path, as_json: bool) -> None:

@@ -6,6 +6,7 @@ Modules:
     completion               Shell completion of ids: the sweeps, devices and nodes of the running service
     completion_query         The request that shell completion sends to the running service
     demo_run                 The work of `podium demo`: a sweep, its best three models, both ensemble modes, one table
+    ensemble_history_output  Terminal output of the traffic, the events and the drift of an ensemble
     ensemble_options         Options of `podium ensemble build` and `version add`
     ensemble_output          Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_request         The request of `podium ensemble build` and `version add`, checked before it is sent

@@ -20,9 +20,8 @@ from podium.api.client.ensemble_responses import (
     EvaluationResult,
     MemberInfo,
     Prediction,
-    SelectionInfo,
     SelectionStep,
-    VersionInfo,
+    VersionMember,
 )
 from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.values.errors import ServiceError
@@ -50,7 +49,7 @@ def summary(ensemble: EnsembleInfo) -> Group:
     """An ensemble: state, combination, members, and versions if there are several."""
     parts: list[RenderableType] = [headline(ensemble), *_about(ensemble), "", members(ensemble)]
     if len(ensemble["versions"]) > 1:
-        parts += ["", versions(ensemble["versions"])]
+        parts += ["", versions(ensemble)]
     return Group(*parts)
 
 
@@ -74,7 +73,7 @@ def _about(ensemble: EnsembleInfo) -> Iterator[str]:
         f"{ensemble['placement']} devices{_span(ensemble)}{_calibrated(ensemble)}"
     )
     yield from pending_versions(ensemble)
-    yield from selection(ensemble["selection"])
+    yield from selection(ensemble)
 
 
 def pending_versions(ensemble: EnsembleInfo) -> Iterator[str]:
@@ -94,8 +93,9 @@ def _calibrated(ensemble: EnsembleInfo) -> str:
     return "" if temperature == 1.0 else f", calibrated: temperature {number(temperature)}"
 
 
-def selection(found: SelectionInfo) -> Iterator[str]:
+def selection(ensemble: EnsembleInfo) -> Iterator[str]:
     """How the members were selected, and on which split the combination was fitted."""
+    found = ensemble["selection"]
     fitted = "" if found["fitted_on"] is None else f"; fitted on {found['fitted_on']}"
     forced = ", forced" if found["forced"] else ""
     candidates = "?" if found["candidates"] is None else found["candidates"]
@@ -104,18 +104,36 @@ def selection(found: SelectionInfo) -> Iterator[str]:
     if found["note"]:
         yield f"  {found['note']}"
     if path := found["path"]:
-        yield f"  trial ids in order, with {_STEP_SCORE.get(found['method'], 'the score')}: {_path(path)}"
+        names = _trial_names(ensemble)
+        yield f"  trials in order, with {_STEP_SCORE.get(found['method'], 'the score')}: {_path(path, names)}"
 
 
-def _path(steps: list[SelectionStep]) -> str:
-    shown = ", ".join(f"{step['trial_id']} ({number(step['score'])})" for step in steps[:STEPS_SHOWN])
+def _trial_names(ensemble: EnsembleInfo) -> dict[int, str]:
+    """The trials of all versions by id: their numbers, with the sweep if it is another one."""
+    return {
+        member["trial_id"]: _trial_name(member, ensemble)
+        for version in ensemble["versions"]
+        for member in version["members"]
+    }
+
+
+def _trial_name(member: VersionMember, ensemble: EnsembleInfo) -> str:
+    other = "" if member["sweep_id"] == ensemble["sweep_id"] else f" of sweep {member['sweep_id']}"
+    return f"{member['trial_number']}{other}"
+
+
+def _path(steps: list[SelectionStep], names: dict[int, str]) -> str:
+    shown = ", ".join(
+        f"{names.get(step['trial_id'], 'id ' + str(step['trial_id']))} ({number(step['score'])})"
+        for step in steps[:STEPS_SHOWN]
+    )
     more = f" … {len(steps)} steps; use --json to see all" if len(steps) > STEPS_SHOWN else ""
     return f"{shown}{more}"
 
 
 def members(ensemble: EnsembleInfo) -> Group:
     """The members: one line per replica, and the reasons of those that are not ready."""
-    columns = ("#", "trial", "id", "weight", "state", "device", "pid", "epoch", "p50 ms", "p99 ms", "late")
+    columns = ("trial", "replica", "id", "weight", "state", "device", "pid", "epoch", "p50 ms", "p99 ms", "late")
     rows = (row for member in ensemble["members"] for row in _processes(member))
     reasons = (line for member in ensemble["members"] for line in _reasons(member))
     parts: list[RenderableType] = [table(None, columns, rows), *reasons]
@@ -129,8 +147,8 @@ def _processes(member: MemberInfo) -> Iterator[tuple[Any, ...]]:
     for replica in member["replicas"]:
         late = replica["late_share"]
         yield (
-            f"{member['position']}.{replica['number']}" if several else member["position"],
             member["trial_number"],
+            replica["number"] if several else "–",
             member["trial_id"],
             number(member["weight"]),
             state(replica["state"] if several else member["state"]),
@@ -149,13 +167,20 @@ def _reasons(member: MemberInfo) -> Iterator[str]:
         yield f"trial {member['trial_number']} (id {member['trial_id']}): {reason}"
 
 
-def versions(found: list[VersionInfo]) -> Table:
+def versions(ensemble: EnsembleInfo) -> Table:
     """All versions, oldest first."""
     rows = (
-        (v["number"], v["role"], v["combine"], v["k"], ", ".join(map(str, v["trial_ids"])), v["created_at"] or "–")
-        for v in found
+        (
+            v["number"],
+            v["role"],
+            v["combine"],
+            v["k"],
+            ", ".join(_trial_name(member, ensemble) for member in v["members"]),
+            v["created_at"] or "–",
+        )
+        for v in ensemble["versions"]
     )
-    return table(None, ("version", "role", "combined by", "members", "trial ids", "built at"), rows)
+    return table(None, ("version", "role", "combined by", "members", "trials", "built at"), rows)
 
 
 def listed(ensembles: list[EnsembleInfo]) -> Table:
@@ -238,7 +263,7 @@ def evaluation(found: EvaluationInfo, ensemble: EnsembleInfo) -> Group:
     parts: list[RenderableType] = [
         f"{ensemble['name']}, version {found['version']}, on {result['rows']:,} rows ({result['split']}):",
         "",
-        scores(result, _names(found, ensemble, len(result["members"]))),
+        scores(result, _names(found, ensemble)),
         "",
         *_differences(result),
         *_uncertainty(result),
@@ -250,20 +275,17 @@ def evaluation(found: EvaluationInfo, ensemble: EnsembleInfo) -> Group:
     if result["precisions"]:
         parts += [
             "",
-            member_precision_output.evaluated_precisions(
-                result["precisions"], _names(found, ensemble, len(result["members"]))
-            ),
+            member_precision_output.evaluated_precisions(result["precisions"], _names(found, ensemble)),
         ]
     if result["flags"]:
         parts += ["", *(f"Caveat: {flag}" for flag in result["flags"])]
     return Group(*parts)
 
 
-def _names(found: EvaluationInfo, ensemble: EnsembleInfo, count: int) -> list[str]:
-    """The members by trial number if the evaluated version is the active one, else by position."""
-    if found["version"] == ensemble["version"]:
-        return [f"trial {member['trial_number']}" for member in ensemble["members"]]
-    return [f"member {position}" for position in range(count)]
+def _names(found: EvaluationInfo, ensemble: EnsembleInfo) -> list[str]:
+    """The members of the evaluated version by their trials."""
+    evaluated = next(version for version in ensemble["versions"] if version["number"] == found["version"])
+    return [f"trial {_trial_name(member, ensemble)}" for member in evaluated["members"]]
 
 
 def scores(result: EvaluationResult, names: list[str]) -> Table:
@@ -378,4 +400,5 @@ def answered(answer: Prediction) -> Iterator[str]:
     for member in answer["members"]:
         why = f": {member['message']}" if member.get("message") else ""
         times = f", {member['compute_ms']:.1f} ms" if member["status"] == "ok" else ""
-        yield f"  trial id {member['trial_id']}: {member['status']}{times}{why}"
+        name = f"trial {member['trial_number']} of sweep {member['sweep_id']}"
+        yield f"  {name}: {member['status']}{times}{why}"

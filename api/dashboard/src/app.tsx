@@ -25,6 +25,7 @@ const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // all tabs belong to one pa
 // The first page and the login are in the entry; every other page is a part that loads on first use.
 const SweepPage = part("the sweep", () => import("./pages/sweep/page").then(module => module.SweepPage));
 const TrialPage = part("the trial", () => import("./pages/trial").then(module => module.TrialPage));
+const TrialRedirect = part("the trial", () => import("./pages/trial").then(module => module.TrialRedirect));
 const ComparePage = part("the comparison", () =>
   import("./pages/sweep/compare-page").then(module => module.ComparePage),
 );
@@ -101,7 +102,20 @@ function Frame() {
             <Route path="/sweeps/:id/:tab?">
               {({ id, tab }) => numbered(id, sweepId => <SweepPage sweepId={sweepId} tab={tab ?? ""} />)}
             </Route>
-            <Route path="/trials/:id">{({ id }) => numbered(id, trialId => <TrialPage trialId={trialId} />)}</Route>
+            <Route path="/sweeps/:id/trials/:number">
+              {({ id, number }) =>
+                numbered(id, sweepId => (
+                  <>
+                    {/^\d{1,15}$/.test(number) ? (
+                      <TrialPage sweepId={sweepId} number={Number(number)} />
+                    ) : (
+                      <NoSuchPage />
+                    )}
+                  </>
+                ))
+              }
+            </Route>
+            <Route path="/trials/:id">{({ id }) => numbered(id, trialId => <TrialRedirect trialId={trialId} />)}</Route>
             <Route path="/ensembles" component={EnsemblesPage} />
             <Route path="/ensembles/:id">
               {({ id }) => numbered(id, ensembleId => <EnsemblePage ensembleId={ensembleId} />)}

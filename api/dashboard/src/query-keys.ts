@@ -7,6 +7,8 @@ export const keys = {
   // Not below ["sweep", id]: thousands of points are refetched less often than the rest.
   charts: (id: number, ...what: unknown[]) => ["charts", id, ...what] as const,
   trial: (id: number, ...what: unknown[]) => ["trial", id, ...what] as const,
+  trialNames: (names: readonly string[]) => ["trial-names", ...names] as const,
+  numbered: (sweepId: number, number: number) => ["numbered", sweepId, number] as const,
   devices: (...what: unknown[]) => ["devices", ...what] as const,
   views: (project: string) => ["views", project] as const,
   search: (words: string) => ["search", words] as const,

@@ -470,6 +470,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ensembles/{ensemble_id}/version-difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Version Difference
+         * @description How far two evaluations of an ensemble differ, row by row. 409 unless both are of the same rows of a split.
+         */
+        get: operations["show_version_difference_api_v1_ensembles__ensemble_id__version_difference_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ensembles/{ensemble_id}/versions": {
         parameters: {
             query?: never;
@@ -1086,26 +1106,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/sweeps/{sweep_id}/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show Metric Names
-         * @description The names of all metrics that trials of the sweep have logged: the objectives, then the others by name.
-         */
-        get: operations["show_metric_names_api_v1_sweeps__sweep_id__metrics_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/sweeps/{sweep_id}/packages": {
         parameters: {
             query?: never;
@@ -1270,6 +1270,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/trials/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Numbered Trial
+         * @description One trial by its number in a sweep, with its attempts and artifacts.
+         */
+        get: operations["show_numbered_trial_api_v1_sweeps__sweep_id__trials__number__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/timeline": {
         parameters: {
             query?: never;
@@ -1349,6 +1369,26 @@ export interface paths {
          * @description Revoke a token and its browser sessions, effective immediately.
          */
         delete: operations["revoke_token_api_v1_tokens__token_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trial-names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trial Names
+         * @description Ids and numbers of trials, in the order of the request. Trials that do not exist are left out.
+         */
+        get: operations["list_trial_names_api_v1_trial_names_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2310,6 +2350,8 @@ export interface components {
             id: number;
             /** Kind */
             kind: string;
+            /** Member Names */
+            member_names: string[];
             /** Members */
             members: number[];
             /** Reason */
@@ -2751,6 +2793,10 @@ export interface components {
             kind: "sweep" | "trial" | "ensemble" | "project";
             /** Name */
             name: string;
+            /** Number */
+            number: number | null;
+            /** Sweep Id */
+            sweep_id: number | null;
         };
         /**
          * GapReason
@@ -3142,8 +3188,12 @@ export interface components {
             queue_ms: number;
             /** Status */
             status: string;
+            /** Sweep Id */
+            sweep_id: number;
             /** Trial Id */
             trial_id: number;
+            /** Trial Number */
+            trial_number: number;
         };
         /**
          * MemberPrecisionView
@@ -3225,6 +3275,20 @@ export interface components {
              * @description the sweep ends when a trial reaches it
              */
             target?: number | null;
+        };
+        /**
+         * MetricDifferenceView
+         * @description The second minus the first; `distinguishable`: the interval excludes zero.
+         */
+        MetricDifferenceView: {
+            /** Ci95 */
+            ci95: number[];
+            /** Difference */
+            difference: number;
+            /** Distinguishable */
+            distinguishable: boolean;
+            /** Metric */
+            metric: string;
         };
         /**
          * MetricNameView
@@ -4626,6 +4690,18 @@ export interface components {
             } | null;
         };
         /**
+         * TrialNameView
+         * @description A trial by its id, and by what people read: its sweep, and its number in it.
+         */
+        TrialNameView: {
+            /** Id */
+            id: number;
+            /** Number */
+            number: number;
+            /** Sweep Id */
+            sweep_id: number;
+        };
+        /**
          * TrialPage
          * @description One page of trials; pass `next` as `after` for the following one, with the same `sort`.
          */
@@ -4773,6 +4849,37 @@ export interface components {
             total: components["schemas"]["UsageColumns"];
         };
         /**
+         * VersionDifferenceView
+         * @description Two versions on the same rows: percentile intervals of 2,000 paired bootstrap resamples, and McNemar's test.
+         *
+         *     In `mcnemar`, "ensemble" is the second and "best" the first; null if both are right on the same rows.
+         */
+        VersionDifferenceView: {
+            /** First Version */
+            first_version: number;
+            mcnemar: components["schemas"]["McNemar"] | null;
+            /** Metrics */
+            metrics: components["schemas"]["MetricDifferenceView"][];
+            /** Rows */
+            rows: number;
+            /** Second Version */
+            second_version: number;
+            /** Split */
+            split: string;
+        };
+        /**
+         * VersionMemberView
+         * @description The trial of a member of a version.
+         */
+        VersionMemberView: {
+            /** Sweep Id */
+            sweep_id: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Trial Number */
+            trial_number: number;
+        };
+        /**
          * VersionRequest
          * @description A request to build another version of an ensemble, which takes over when ready or runs as a canary.
          */
@@ -4898,6 +5005,8 @@ export interface components {
             created_at: string | null;
             /** K */
             k: number;
+            /** Members */
+            members: components["schemas"]["VersionMemberView"][];
             /** Number */
             number: number;
             /** Role */
@@ -5985,6 +6094,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrafficView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_version_difference_api_v1_ensembles__ensemble_id__version_difference_get: {
+        parameters: {
+            query: {
+                /** @description a finished evaluation on a split */
+                first: number;
+                /** @description a finished evaluation on a split */
+                second: number;
+            };
+            header?: never;
+            path: {
+                ensemble_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VersionDifferenceView"];
                 };
             };
             /** @description The request is refused. */
@@ -7451,46 +7605,6 @@ export interface operations {
             };
         };
     };
-    show_metric_names_api_v1_sweeps__sweep_id__metrics_get: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                sweep_id: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": string[];
-                };
-            };
-            /** @description The request is refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The service cannot process the request now. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     show_packages_api_v1_sweeps__sweep_id__packages_get: {
         parameters: {
             query?: never;
@@ -7843,6 +7957,48 @@ export interface operations {
             };
         };
     };
+    show_numbered_trial_api_v1_sweeps__sweep_id__trials__number__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+                /** @description of the trial in its sweep */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialDetail"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_timeline_api_v1_timeline_get: {
         parameters: {
             query?: {
@@ -8035,6 +8191,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TokenView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_trial_names_api_v1_trial_names_get: {
+        parameters: {
+            query: {
+                /** @description ids, or names like `3.17`: trial 17 of sweep 3; repeatable */
+                trial: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialNameView"][];
                 };
             };
             /** @description The request is refused. */

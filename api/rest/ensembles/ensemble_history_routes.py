@@ -14,6 +14,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensemble_reader, events
+from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.serving.traffic_history import MINUTES
 
 router = APIRouter(prefix="/api/v1/ensembles/{ensemble_id}", tags=["ensembles"])
@@ -49,6 +50,7 @@ class EnsembleEventView(View):
     version: int | None
     canary_share: float | None  # of a version that was added as a canary
     members: list[int]  # positions in the version, of an event of members
+    member_names: list[str]  # of the same members: `trial 4 of sweep 3`
     reason: str
 
 
@@ -88,15 +90,15 @@ def list_events(
 ) -> list[EnsembleEventView]:
     """The last events of an ensemble, newest first: states, versions, evaluations, and restarts of members."""
     with service.database.read() as connection:
-        ensemble_reader.get(connection, ensemble_id)
-        return [_event(row) for row in events.of_ensemble(connection, ensemble_id, limit)]
+        ensemble = ensemble_reader.get(connection, ensemble_id)
+        return [_event(row, ensemble) for row in events.of_ensemble(connection, ensemble_id, limit)]
 
 
 def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _event(row: dict[str, Any]) -> EnsembleEventView:
+def _event(row: dict[str, Any], ensemble: EnsembleRow) -> EnsembleEventView:
     payload = row["payload"]
     kind = row["kind"].removeprefix("ensemble.")
     version = payload.get("version")
@@ -107,5 +109,11 @@ def _event(row: dict[str, Any]) -> EnsembleEventView:
         version=version if isinstance(version, int) else None,
         canary_share=payload.get("canary_share"),
         members=payload.get("members", []),
+        member_names=_names(ensemble, version, payload.get("members", [])),
         reason=payload.get("reason") or "",
     )
+
+
+def _names(ensemble: EnsembleRow, version: object, positions: list[int]) -> list[str]:
+    members = ensemble.versions[version].members if version in ensemble.versions else ()
+    return [members[position].name for position in positions if position < len(members)]

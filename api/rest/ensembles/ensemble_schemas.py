@@ -130,6 +130,18 @@ _BEST_FIRST = (
 )
 
 
+class VersionMemberView(View):
+    """The trial of a member of a version."""
+
+    trial_id: int
+    trial_number: int
+    sweep_id: int
+
+    @classmethod
+    def of(cls, row: MemberRow) -> VersionMemberView:
+        return cls(trial_id=row.trial_id, trial_number=row.files.number, sweep_id=row.files.sweep_id)
+
+
 class VersionView(View):
     """A version of an ensemble."""
 
@@ -138,6 +150,7 @@ class VersionView(View):
     combine: str
     k: int
     trial_ids: list[int]
+    members: list[VersionMemberView]
     created_at: datetime | None
 
     @classmethod
@@ -149,6 +162,7 @@ class VersionView(View):
             combine=version.combination.rule.value,
             k=len(version.members),
             trial_ids=[member.trial_id for member in version.members],
+            members=[VersionMemberView.of(member) for member in version.members],
             created_at=time_of(version.created_at),
         )
 

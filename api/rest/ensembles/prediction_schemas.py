@@ -17,6 +17,8 @@ class MemberPartView(View):
 
     member_id: int
     trial_id: int
+    trial_number: int
+    sweep_id: int
     epoch: int
     status: str
     queue_ms: float

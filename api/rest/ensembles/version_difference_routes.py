@@ -16,8 +16,8 @@ from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensemble_reader, evaluations
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.evaluations import EvaluationRow
-from podium.ensemble.building import trial_artifacts
-from podium.ensemble.building.trial_artifacts import Architecture
+from podium.ensemble.building import saved_trial_outputs
+from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.paired_difference import PairedDifference, paired_differences
 from podium.ensemble.values.ensemble_spec import POSTED
@@ -98,7 +98,7 @@ def _check_comparable(evaluation: EvaluationRow, row: EnsembleRow) -> None:
 
 def _architecture(service: ServiceContext, row: EnsembleRow, evaluation: EvaluationRow) -> Architecture:
     member = row.versions[evaluation.version].members[0]
-    found = trial_artifacts.read_architecture(trial_artifacts.model_path(service.settings.data, member.files))
+    found = saved_trial_outputs.read_architecture(saved_trial_outputs.model_path(service.settings.data, member.files))
     if found.data is None:
         raise ConflictError("the members load their own data, which the service cannot read; set program.data")
     return found

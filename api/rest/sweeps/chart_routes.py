@@ -17,8 +17,8 @@ from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, curves
 from podium.db.queries.metric_figure_columns import parse_figures
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
-from podium.db.stores import metric_summaries, sweeps
 from podium.db.stores import metrics as metric_points
+from podium.db.stores import sweeps
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
@@ -90,16 +90,6 @@ def show_points(
         "columns": found.columns,
     }
     return json_response(body)
-
-
-@router.get("/metrics", dependencies=[viewer])
-def show_metric_names(sweep_id: RowId, service: ServiceContext = context) -> list[str]:
-    """The names of all metrics that trials of the sweep have logged: the objectives, then the others by name."""
-    with service.database.read() as connection:
-        sweep = sweeps.without_counts(connection, sweep_id)
-        found = metric_summaries.names_of(connection, sweep_id)
-    own = [name for name, _ in sweep.objectives if name in found]
-    return own + [name for name in found if name not in own]
 
 
 @router.get("/curves", dependencies=[viewer], response_model=CurvesView)

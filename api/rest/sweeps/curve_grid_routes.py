@@ -20,7 +20,7 @@ from podium.db.queries.curve_grid import MAX_BAND_TRIALS, Grid, Panel, Request
 from podium.db.queries.curve_points import BY_METRIC, X_AXES
 from podium.db.queries.curve_thinning import XRange
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
-from podium.db.stores import metrics, sweeps
+from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.values.errors import BadRequestError
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
@@ -103,7 +103,10 @@ def list_metric_names(
     """The metrics that matching trials have reported: the objectives, then the others by name."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
-        names = curves.metric_names(connection, sweep, filter_condition(connection, filter, sweep))
+        if (filter or "").strip():
+            names = curves.metric_names(connection, sweep, filter_condition(connection, filter, sweep))
+        else:
+            names = curves.objectives_first(sweep, metric_summaries.names_of(connection, sweep_id))
     goals = dict(sweep.objectives)
     return [MetricNameView.model_validate({"name": name, "goal": goals.get(name)}) for name in names]
 

@@ -16,12 +16,10 @@ from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
+from podium.api.rest.trials.trial_view import detail_of
 from podium.api.use_cases import trial_commands
-from podium.db.queries import trial_artifact_rows, trial_attempts
-from podium.db.queries.trial_artifact_rows import ArtifactRow
+from podium.db.queries import trial_attempts
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
-from podium.db.stores.trial_reader import TrialRow
-from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
@@ -55,7 +53,7 @@ class Remarks(BaseModel):
 @router.get("/{trial_id}", dependencies=[viewer])
 def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
     """One trial, with its attempts and artifacts."""
-    return _show(service, trial_id)
+    return detail_of(service, trial_id)
 
 
 @router.patch("/{trial_id}", dependencies=[submitter])
@@ -64,7 +62,7 @@ def annotate_trial(trial_id: RowId, body: Remarks, service: ServiceContext = con
     trial_commands.annotate_trial(
         service, trial_id, note=body.note, tags=body.tags, added=body.add_tags, removed=body.remove_tags
     )
-    return _show(service, trial_id)
+    return detail_of(service, trial_id)
 
 
 @router.post("/{trial_id}/stop", dependencies=[submitter])
@@ -183,26 +181,4 @@ def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, 
 
 def _command(service: ServiceContext, trial_id: int, command: TrialCommand) -> TrialDetail:
     trial_commands.command_trial(service, trial_id, command)
-    return _show(service, trial_id)
-
-
-def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
-    with service.database.read() as connection:
-        row = trial_reader.get(connection, trial_id)
-        attempts = trial_attempts.attempts_of(connection, trial_id)
-        ranks = attempt_ranks.of_trial(connection, trial_id)
-        artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
-        cloned_from = trial_reader.cloned_from(connection, trial_id)
-        times = trial_attempts.running_and_queued_s(connection, [trial_id])[trial_id]
-    unfit = _unfit(service, row, artifacts)
-    return TrialDetail.whole(row, attempts, ranks, artifacts, times=times, cloned_from=cloned_from, unfit=unfit)
-
-
-def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:
-    """Why the trial's network cannot join an ensemble; None if it can, or if there is none."""
-    for artifact in artifacts:
-        folder = service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt, artifact.nonce)
-        model = AttemptDirectory(folder).model
-        if artifact.name == model.name and artifact.removed is None:
-            return saved_trial_outputs.not_exportable_reason(model, service.settings.data)
-    return None
+    return detail_of(service, trial_id)

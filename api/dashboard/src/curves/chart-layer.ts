@@ -13,6 +13,7 @@ export type Colour = { token: string } | { share: number };
 export type Line = {
   key: string; // of the legend
   trialId: number | null; // null: a band
+  number: number | null;
   label: string;
   x: readonly number[];
   y: readonly number[]; // smoothed
@@ -73,6 +74,7 @@ function trialLines(panel: PanelData, grid: Grid, settings: Settings): Line[] {
     return {
       key: how === "group" ? group : String(trial.number),
       trialId: trial.id,
+      number: trial.number,
       label: how === "group" && grid.groups.length > 1 ? `Trial ${trial.number} · ${group}` : `Trial ${trial.number}`,
       x,
       y: smoothed(y, settings.smooth),
@@ -88,6 +90,7 @@ function bandLines(panel: PanelData, grid: Grid, settings: Settings): Line[] {
   return panel.bands.map(({ group, trials, x, mean, low, high, curves }) => ({
     key: grid.groups[group] ?? "",
     trialId: null,
+    number: null,
     label: `${grid.groups[group]} · mean of ${formatCount(trials)} ${trials === 1 ? "trial" : "trials"}`,
     x,
     y: smoothed(mean, settings.smooth),

@@ -26,7 +26,7 @@ type CurveCardProps = {
   settings: Settings;
   hovered: number | null;
   onHover: (trialId: number | null) => void;
-  onOpen?: (trialId: number) => void;
+  onOpen?: (number: number) => void; // of the trial
   isWide: boolean;
   onWide: () => void;
 };

@@ -17,7 +17,7 @@ export type CurvePlotProps = {
   height: number;
   hovered: number | null; // a trial id
   onHover: (trialId: number | null) => void;
-  onOpen?: (trialId: number) => void;
+  onOpen?: (number: number) => void; // of the trial
   onRange: (range: Range | null) => void;
 };
 
@@ -89,8 +89,8 @@ export function CurvePlot({ name, layer, xKind, height, hovered, onHover, onOpen
     else open(own);
   };
   const open = (target: Active | null) => {
-    const trialId = target === null ? null : layer.lines[target.line]?.trialId;
-    if (trialId !== null && trialId !== undefined) onOpen?.(trialId);
+    const number = target === null ? null : layer.lines[target.line]?.number;
+    if (number !== null && number !== undefined) onOpen?.(number);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") open(own);

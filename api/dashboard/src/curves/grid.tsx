@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { useSize } from "../canvas";
 import { formatCount } from "../format";
 import { hover, useSelection } from "../selection";
+import { trialHref } from "../trials/trial-names";
 import { setQuery } from "../url";
 import { Button } from "../widgets/button";
 import { Empty } from "../widgets/query-states";
@@ -104,7 +105,7 @@ function Group({ group: { prefix, metrics }, sweepId, params, settings, trialId 
               key={metric.name}
               {...{ sweepId, metric, params, settings, onHover }}
               hovered={trialId === undefined ? hovered : null}
-              onOpen={trialId === undefined ? id => go(`/trials/${id}`) : undefined}
+              onOpen={trialId === undefined ? number => go(trialHref(sweepId, number)) : undefined}
               isWide={settings.wide === metric.name}
               onWide={() => setQuery({ wide: settings.wide === metric.name ? "" : metric.name })}
             />

@@ -1,27 +1,13 @@
 // The data of the grid of curves: names of metrics, and the panel of each chart in view; fetched again as trials report.
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { api, done } from "../api";
 import { useFreshness } from "../charts/queries";
 import { type LivePoints, useLive } from "../live";
 import { keys } from "../query-keys";
 import { type GridParams, type Loaded, loadPanel } from "./panel-loader";
-import type { MetricName } from "./prefix-groups";
 
 const OFTEN_MS = 1_000; // at most, while trials report
 const PATIENCE = 8; // and not before this many times the time of the last responses
-
-export function useMetricNames(sweepId: number, filter: string): UseQueryResult<readonly MetricName[]> {
-  const path = { sweep_id: sweepId };
-  const query = { filter };
-  useFreshness(sweepId, "metric-names");
-  return useQuery({
-    queryKey: keys.charts(sweepId, "metric-names", filter),
-    queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/sweeps/{sweep_id}/metric-names", { params: { path, query }, signal })),
-    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
-  });
-}
 
 /** The panel of one metric; requested only while `enabled`, together with others. */
 export function usePanel(

@@ -33,7 +33,7 @@ test("a device that runs a trial shows it with its duration and attempt", () => 
   };
   show({ state: "busy", running: running as Device["running"] });
   expect(cells()[1]).toBe("Trial 3 of resnetfor 1 min 30 s, attempt 2");
-  expect(screen.getByRole("link", { name: "Trial 3" })).toHaveAttribute("href", "/trials/70");
+  expect(screen.getByRole("link", { name: "Trial 3" })).toHaveAttribute("href", "/sweeps/7/trials/3");
 });
 
 test("a ready device with a reason is idle", () => {

@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
 import type { DeviceLine } from "../timeline/segments";
+import { trialHref } from "../trials/trial-names";
 import { StateBadge } from "../widgets/state-badge";
 import { type Device, placeOf } from "./device";
 import { DrainControls } from "./drain-controls";
@@ -101,7 +102,7 @@ function Running({ device, now }: { device: Device; now: number }) {
   const durationS = Math.max(0, now - Date.parse(running.started_at) / 1000);
   return (
     <>
-      <Link href={`/trials/${running.trial_id}`}>Trial {running.number}</Link> of{" "}
+      <Link href={trialHref(running.sweep_id, running.number)}>Trial {running.number}</Link> of{" "}
       <Link href={`/sweeps/${running.sweep_id}`}>{running.sweep_name}</Link>
       <span className="devices-hint">
         for {formatDuration(durationS)}

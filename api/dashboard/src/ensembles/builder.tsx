@@ -1,16 +1,18 @@
 // The ensemble builder: choose members, preview the result, build.
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { ApiError, api, done, type Schemas } from "../api";
 import { useFreshness } from "../charts/queries";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../query-keys";
 import { useSelection } from "../selection";
+import { nameOf, type TrialName, trialHref, useNamedTrials } from "../trials/trial-names";
 import { fetchTable } from "../trials/use-table-windows";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/query-states";
 import { Candidates } from "./candidates";
-import { type Request, read, trialsOf, useDraft } from "./draft";
+import { type Request, read, useDraft } from "./draft";
 import { DraftForm } from "./draft-form";
 import type { Preview } from "./ensemble";
 import { ReportGrid, ReportSummary, rowsText } from "./report";
@@ -50,22 +52,25 @@ export function Builder({ sweepId, metric }: BuilderProps) {
   const [draft, change] = useDraft();
   const [versionOf] = useQueryState("version_of");
   useFreshness(sweepId, "preview");
-  const { request, problems } = read(draft, sweepId);
   const pool = usePreview(sweepId, { sweep_id: sweepId, select: "top_k", k: 1 });
+  const known = useMemo(() => pool.data?.contenders.map(one => ({ ...one, id: one.trial_id })), [pool.data]);
+  const named = useNamedTrials("trials", known);
+  const ids = named.isLoading ? null : named.trials.map(trial => trial.id);
+  const { request, problems } = read(draft, sweepId, ids);
   const query = usePreview(sweepId, request);
   const matching = useMatching(sweepId);
   const selected = [...useSelection(sweepId).selected];
   const preview = request === null || query.isError ? undefined : query.data;
   const weights = new Map(preview?.member_ids.map((id, position) => [id, preview.weights[position] ?? 0]));
   const toggle = (trialId: number) => {
-    const members = draft.choose === "explicit" ? trialsOf(draft) : [...weights.keys()];
+    const members = draft.choose === "explicit" ? (ids ?? []) : [...weights.keys()];
     const after = members.includes(trialId) ? members.filter(id => id !== trialId) : [...members, trialId];
-    change({ choose: "explicit", trials: after.join(",") });
+    change({ choose: "explicit", trials: after.map(id => namedOr(id, [...(known ?? []), ...named.trials])).join(",") });
   };
   if (pool.isError)
     return <PreviewError title="Nothing to build from yet" error={pool.error} onRetry={() => void pool.refetch()} />;
   if (!pool.data) return <Loading rows={5} />;
-  const ticked = draft.choose === "explicit" ? new Map(trialsOf(draft).map(id => [id, weights.get(id) ?? 0])) : weights;
+  const ticked = draft.choose === "explicit" ? new Map((ids ?? []).map(id => [id, weights.get(id) ?? 0])) : weights;
   return (
     <div className="builder">
       <div className="builder-form">
@@ -75,6 +80,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
             change={change}
             problems={problems}
             selected={selected}
+            ids={ids}
             values={pool.data.task === "regression"}
           />
           {versionOf ? (
@@ -101,6 +107,12 @@ export function Builder({ sweepId, metric }: BuilderProps) {
       </div>
     </div>
   );
+}
+
+/** The name of a trial; its id if it is not among these. */
+function namedOr(id: number, trials: readonly TrialName[]): string {
+  const found = trials.find(trial => trial.id === id);
+  return found ? nameOf(found) : String(id);
 }
 
 function candidatesText(pool: Preview, filtered: boolean): string {
@@ -136,7 +148,9 @@ function PreviewPanels({ preview, method, sweepId }: { preview: Preview; method:
   const members = preview.member_ids.map(id => {
     const of = numbers.get(id);
     const otherSweep = of && of.sweep_id !== sweepId ? ` of sweep ${of.sweep_id}` : "";
-    return { name: of ? `Trial ${of.number}${otherSweep}` : `Trial id ${id}`, href: `/trials/${id}` };
+    return of
+      ? { name: `Trial ${of.number}${otherSweep}`, href: trialHref(of.sweep_id, of.number) }
+      : { name: `Trial id ${id}`, href: `/trials/${id}` };
   });
   const { figures } = preview;
   return (

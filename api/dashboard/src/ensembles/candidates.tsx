@@ -1,6 +1,7 @@
 // The trials that can become members, best first, with their validation scores; check them to select manually.
 import { Link } from "wouter";
 import { formatNumber, formatShare } from "../format";
+import { trialHref } from "../trials/trial-names";
 import type { Preview } from "./ensemble";
 import { figure, formatScore, metricOf } from "./score-metrics";
 import "./candidates.css";
@@ -52,7 +53,7 @@ export function Candidates({ pool, metric, weights, onToggle }: CandidatesProps)
                   />
                 </td>
                 <th scope="row">
-                  <Link href={`/trials/${one.trial_id}`}>{one.number}</Link>
+                  <Link href={trialHref(one.sweep_id, one.number)}>{one.number}</Link>
                 </th>
                 <td className="figures-number">{formatNumber(one.value)}</td>
                 {keys.map(key => (

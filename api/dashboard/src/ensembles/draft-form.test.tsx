@@ -8,7 +8,7 @@ function show(changes: Partial<Draft> = {}, more: Partial<Parameters<typeof Draf
   const change = vi.fn();
   const draft = { ...draftOf(""), ...changes };
   const { container } = render(
-    <DraftForm draft={draft} change={change} problems={{}} selected={[]} values={false} {...more} />,
+    <DraftForm draft={draft} change={change} problems={{}} selected={[]} ids={[]} values={false} {...more} />,
   );
   return { change, container };
 }
@@ -37,7 +37,7 @@ test("trials selected in the table are offered once", async () => {
 });
 
 test("trials that are members already are not offered again", () => {
-  show({ choose: "explicit", trials: "4,9" }, { selected: [4, 9] });
+  show({ choose: "explicit", trials: "7.0,7.1" }, { selected: [4, 9], ids: [4, 9] });
   expect(screen.queryByRole("button", { name: /selected in the table/ })).toBeNull();
 });
 

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
-import { type Draft, type Read, trialsOf } from "./draft";
+import type { Draft, Read } from "./draft";
 import { MODES, RULES, SELECTIONS } from "./ensemble";
 import "./draft-form.css";
 
@@ -19,17 +19,18 @@ type FormProps = {
   change: (changes: Partial<Draft>) => void;
   problems: Read["problems"];
   selected: readonly number[];
+  ids: readonly number[] | null; // of the trials that the draft names
   values: boolean; // the networks predict values, not classes
 };
 
-export function DraftForm({ draft, change, problems, selected, values }: FormProps) {
+export function DraftForm({ draft, change, problems, selected, ids, values }: FormProps) {
   const isManual = draft.choose === "explicit";
   return (
     <div className="draft">
       <Field label="Members" hint={HINTS[draft.choose]} problem={problems.trials}>
         <Choice value={draft.choose} options={SELECTIONS} onChange={choose => change({ choose })} />
       </Field>
-      {selected.length > 0 && String(selected) !== String(trialsOf(draft)) && (
+      {selected.length > 0 && String(selected) !== String(ids) && (
         <Button small onClick={() => change({ choose: "explicit", trials: selected.join(",") })}>
           Use the {selected.length} selected in the table
         </Button>

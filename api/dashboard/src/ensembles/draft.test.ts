@@ -1,8 +1,8 @@
 // The draft of an ensemble: parsed from the URL, converted to a request.
-import { changeDraft, draftOf, read, trialsOf } from "./draft";
+import { changeDraft, draftOf, read } from "./draft";
 
 test("the default draft selects the best three trials", () => {
-  const { request, problems } = read(draftOf(""), 7);
+  const { request, problems } = read(draftOf(""), 7, []);
   expect(problems).toEqual({});
   expect(request).toMatchObject({ sweep_id: 7, select: "top_k", k: 3, combine: "mean", calibrate: false });
   expect(request).not.toHaveProperty("quorum");
@@ -10,13 +10,16 @@ test("the default draft selects the best three trials", () => {
 });
 
 test("trials from the table make an explicit selection", () => {
-  const draft = draftOf("?trials=4,9,4,x");
+  const draft = draftOf("?trials=7.0,7.3");
   expect(draft.choose).toBe("explicit");
-  expect(trialsOf(draft)).toEqual([4, 9]);
-  const { request } = read(draft, 7);
+  const { request } = read(draft, 7, [4, 9]);
   expect(request).toMatchObject({ trial_ids: [4, 9] });
   expect(request).not.toHaveProperty("sweep_id");
   expect(request).not.toHaveProperty("k");
+});
+
+test("there is no request until the ids of the named trials are known", () => {
+  expect(read(draftOf("?trials=7.0"), 7, null)).toEqual({ request: null, problems: {} });
 });
 
 test.each([
@@ -28,7 +31,7 @@ test.each([
   ["?quorum=1.5", "quorum"],
   ["?replicas=", "replicas"],
 ])("%s is reported at its field", (search, field) => {
-  const { request, problems } = read(draftOf(search), 7);
+  const { request, problems } = read(draftOf(search), 7, []);
   expect(request).toBeNull();
   expect(Object.keys(problems)).toEqual([field]);
 });

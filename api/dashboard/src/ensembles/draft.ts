@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
+import { nameOf } from "../trials/trial-names";
 import { setQuery } from "../url";
 import type { Ensemble } from "./ensemble";
 
@@ -60,7 +61,7 @@ export function versionHref(ensemble: Ensemble): string {
   const explicit = selection.method === "explicit";
   const draft: Partial<Draft> = {
     choose: selection.method,
-    trials: explicit ? members.map(member => member.trial_id).join() : "",
+    trials: explicit ? members.map(member => nameOf({ ...member, number: member.trial_number })).join() : "",
     k: String(members.length),
     combine: ensemble.combine,
     calibrate: ensemble.temperature === 1 ? "" : "yes",
@@ -84,14 +85,10 @@ function precisionOf(ensemble: Ensemble): string {
   return new Set(requested).size === 1 ? (requested[0] ?? DEFAULTS.precision) : requested.join();
 }
 
-export function trialsOf(draft: Draft): number[] {
-  return [...new Set(draft.trials.split(",").map(Number))].filter(id => Number.isInteger(id) && id > 0);
-}
-
 export type Read = { request: Request | null; problems: Partial<Record<keyof Draft, string>> };
 
-/** The request, or the problem of each invalid field. */
-export function read(draft: Draft, sweepId: number): Read {
+/** The request, or the problem of each invalid field. `ids`: those of the trials that the draft names; null: not known yet. */
+export function read(draft: Draft, sweepId: number, ids: readonly number[] | null): Read {
   const problems: Read["problems"] = {};
   const integer = (key: keyof Draft, most: number, least = 1): number => {
     const value = Number(draft[key]);
@@ -120,7 +117,8 @@ export function read(draft: Draft, sweepId: number): Read {
     problems.devices = "Must be 1 for one program for all members";
   if (draft.quorum !== "") request.quorum = integer("quorum", 1000);
   if (draft.choose === "explicit") {
-    request.trial_ids = trialsOf(draft);
+    if (ids === null) return { request: null, problems };
+    request.trial_ids = [...ids];
     if (request.trial_ids.length === 0) problems.trials = "Select at least one trial";
   } else {
     request.sweep_id = sweepId;

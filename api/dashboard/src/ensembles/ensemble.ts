@@ -1,5 +1,6 @@
 // Short names for the API's ensemble types, and labels of rules, selections and modes.
 import type { Schemas } from "../api";
+import { trialHref } from "../trials/trial-names";
 
 export type Ensemble = Schemas["EnsembleView"];
 export type Member = Schemas["MemberView"];
@@ -12,6 +13,11 @@ export type Step = Schemas["StepView"];
 export type Prediction = Schemas["PredictionView"];
 export type Samples = Schemas["SamplesView"];
 export type Scores = Figures["ensemble"];
+
+/** What people read of a member: its trial, with a link. */
+export function memberName(member: Pick<Member, "sweep_id" | "trial_number">): { name: string; href: string } {
+  return { name: `Trial ${member.trial_number}`, href: trialHref(member.sweep_id, member.trial_number) };
+}
 
 export const RULES: Record<string, string> = {
   mean: "Mean",

@@ -62,13 +62,16 @@ test("another evaluation is selected, in the URL", async () => {
   expect(await screen.findByText("On 5 calibration rows.")).toBeVisible();
 });
 
-test("members of another version are named by trial id", async () => {
+test("members of another version are named by their trials", async () => {
   const versions = [
     ...ENSEMBLE.versions,
-    { number: 2, role: "retired", combine: "mean", k: 2, trial_ids: [21, 22], created_at: null },
+    {
+      ...{ number: 2, role: "retired", combine: "mean", k: 2, trial_ids: [21, 22], created_at: null },
+      members: [8, 9].map(number => ({ trial_id: 13 + number, trial_number: number, sweep_id: 1 })),
+    },
   ] as Ensemble["versions"];
   show([evaluation(1, { version: 2 })], { versions });
-  expect((await screen.findAllByRole("rowheader", { name: /^Trial id 21/ }))[0]).toBeVisible();
+  expect((await screen.findAllByRole("rowheader", { name: /^Trial 8/ }))[0]).toBeVisible();
 });
 
 test("a request asks the service for the test split", async () => {

@@ -3,7 +3,7 @@ import { formatAgo } from "../format";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
-import type { Ensemble, Evaluation, Figures } from "./ensemble";
+import { type Ensemble, type Evaluation, type Figures, memberName } from "./ensemble";
 import { EvaluateForm } from "./evaluate";
 import { evaluatedPrecisions, PrecisionTable } from "./precisions";
 import { isPending, useEvaluations } from "./queries";
@@ -83,13 +83,10 @@ function NoEvaluation({ evaluation }: { evaluation: Evaluation | undefined }) {
   );
 }
 
-/** The members by trial, if the evaluated version is the active one. */
+/** The members of the evaluated version by trial. */
 function memberNames(ensemble: Ensemble, evaluation: Evaluation): NamedMember[] {
-  if (evaluation.version === ensemble.version) {
-    return ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
-  }
-  const ids = ensemble.versions.find(version => version.number === evaluation.version)?.trial_ids ?? [];
-  return ids.map(id => ({ name: `Trial id ${id}`, href: `/trials/${id}` }));
+  const members = ensemble.versions.find(version => version.number === evaluation.version)?.members ?? [];
+  return members.map(memberName);
 }
 
 function titleOf(one: Evaluation): string {

@@ -47,7 +47,7 @@ const VERSIONS: Record<string, string> = {
 };
 
 /** An event as a sentence without a period. */
-export function eventText({ kind, version, members, canary_share }: EnsembleEvent): string {
+export function eventText({ kind, version, member_names, canary_share }: EnsembleEvent): string {
   if (kind === "version_added") {
     const share = canary_share === null ? "" : ` as a canary with ${formatShare(canary_share, 0)} of the requests`;
     return `Version ${version} added${share}`;
@@ -55,8 +55,10 @@ export function eventText({ kind, version, members, canary_share }: EnsembleEven
   const known = VERSIONS[kind];
   if (known !== undefined) return `Version ${version} ${known}`;
   if (kind.startsWith("member_")) {
-    const who = members.length === 1 ? `Member ${members[0]}` : `Members ${members.join(", ")}`;
-    return `${who} of version ${version} ${kind === "member_failed" ? "failed to load" : "died and is restarted"}`;
+    const [one, many] = kind === "member_failed" ? ["failed", "failed"] : ["died and is", "died and are"];
+    const what = kind === "member_failed" ? "to load" : "restarted";
+    const who = member_names.join(", ").replace(/^t/, "T") || "A member";
+    return `${who} in version ${version} ${member_names.length > 1 ? many : one} ${what}`;
   }
   if (kind.startsWith("evaluation.")) return `Evaluation ${kind.slice("evaluation.".length)}`;
   return `Ensemble ${kind.replaceAll("_", " ")}`;

@@ -75,6 +75,9 @@ export function memberOf(position: number, changes: Partial<Member["replicas"][n
   };
 }
 
+type Named = Ensemble["versions"][number]["members"][number];
+const NAMED: Named[] = [0, 1].map(number => ({ trial_id: 11 + number, trial_number: number, sweep_id: 1 }));
+
 export const ENSEMBLE: Ensemble = {
   id: 3,
   name: "small-1",
@@ -101,7 +104,9 @@ export const ENSEMBLE: Ensemble = {
   selection: { method: "top_k", path: [], note: "", candidates: 4, best_member: 0, fitted_on: null, forced: false },
   plan: {},
   members: [memberOf(0), memberOf(1)],
-  versions: [{ number: 1, role: "active", combine: "mean", k: 2, trial_ids: [11, 12], created_at: null }],
+  versions: [
+    { number: 1, role: "active", combine: "mean", k: 2, trial_ids: [11, 12], members: NAMED, created_at: null },
+  ],
 };
 
 export const ANSWER: Prediction = {
@@ -114,8 +119,8 @@ export const ANSWER: Prediction = {
   quorum: 1,
   degraded: true,
   members: [
-    { member_id: 1, trial_id: 11, epoch: 1, status: "ok", queue_ms: 0.1, compute_ms: 2.5, message: "" },
-    { member_id: 2, trial_id: 12, epoch: 1, status: "late", queue_ms: 0, compute_ms: 0, message: "" },
+    { member_id: 1, ...(NAMED[0] as Named), epoch: 1, status: "ok", queue_ms: 0.1, compute_ms: 2.5, message: "" },
+    { member_id: 2, ...(NAMED[1] as Named), epoch: 1, status: "late", queue_ms: 0, compute_ms: 0, message: "" },
   ],
   deadline_ms: 200,
   total_ms: 201.5,

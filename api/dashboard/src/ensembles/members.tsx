@@ -2,6 +2,7 @@
 
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";
+import { trialHref } from "../trials/trial-names";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import type { Ensemble, Member } from "./ensemble";
@@ -72,7 +73,7 @@ function MemberCells({ member }: { member: Member }) {
   return (
     <>
       <th scope="row" rowSpan={rows}>
-        <Link href={`/trials/${member.trial_id}`}>Trial {member.trial_number}</Link>
+        <Link href={trialHref(member.sweep_id, member.trial_number)}>Trial {member.trial_number}</Link>
       </th>
       <td rowSpan={rows} className="figures-number">
         {formatShare(member.weight)}

@@ -3,6 +3,7 @@
 import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
+import { trialHref } from "../trials/trial-names";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import { columnsOf, likeliest } from "./class-columns";
@@ -33,7 +34,6 @@ export function PredictionTable({
   const columns = classes
     ? columnsOf([combined, ...given.filter(row => row !== undefined)], COLUMNS)
     : combined.map((_, index) => index);
-  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
   return (
     <div className="answer" aria-live="polite">
       <PredictionSummary answer={answer} ensemble={ensemble} trueLabel={trueLabel} />
@@ -70,9 +70,7 @@ export function PredictionTable({
             {answer.members.map((part, position) => (
               <tr key={part.member_id}>
                 <th scope="row">
-                  <Link href={`/trials/${part.trial_id}`}>
-                    Trial {numbers.get(part.trial_id) ?? `id ${part.trial_id}`}
-                  </Link>
+                  <Link href={trialHref(part.sweep_id, part.trial_number)}>Trial {part.trial_number}</Link>
                 </th>
                 <Cells row={given[position]} columns={columns} classes={classes} />
                 <td title={part.message || undefined}>{STATUS_LABELS[part.status] ?? part.status}</td>

@@ -1,6 +1,6 @@
 // A summary of the selection: how the members of the active version were selected, and their weights.
 import { Panel } from "../widgets/panel";
-import { type Ensemble, SELECTIONS } from "./ensemble";
+import { type Ensemble, memberName, SELECTIONS } from "./ensemble";
 import { SelectionHistory } from "./selection-path";
 import { Weights } from "./weights";
 import "./selection-summary.css";
@@ -9,7 +9,7 @@ const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);
 
 export function MemberSelection({ ensemble }: { ensemble: Ensemble }) {
   const { selection } = ensemble;
-  const members = ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
+  const members = ensemble.members.map(memberName);
   const path = selection.path;
   return (
     <Panel title="Member selection" hint={summaryOf(ensemble)}>

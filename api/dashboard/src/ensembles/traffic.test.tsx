@@ -9,7 +9,15 @@ const point = (minute: number, requests: number, p99_ms: number | null, late_sha
   ...{ at: `2026-11-26T10:0${minute}:00Z`, requests, degraded: 0, failed: minute, late_share, p50_ms: p99_ms, p99_ms },
 });
 const TRAFFIC = { interval_s: 60, points: [point(0, 5, 2.5, 0.5), point(1, 0, null), point(2, 9, 8, 0.25)] };
-const event = { id: 1, at: "2026-11-26T10:00:00Z", version: 2, members: [], reason: "", canary_share: null };
+const event = {
+  id: 1,
+  at: "2026-11-26T10:00:00Z",
+  version: 2,
+  members: [],
+  member_names: [],
+  reason: "",
+  canary_share: null,
+};
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -39,9 +47,17 @@ test("a line is interrupted where there is no value", () => {
 
 test("events are sentences with their reason", async () => {
   showWithService(<EventsPanel ensembleId={3} />, {
-    "GET /ensembles/3/events": [{ ...event, kind: "member_restarting", members: [1], reason: "killed by SIGKILL" }],
+    "GET /ensembles/3/events": [
+      {
+        ...event,
+        kind: "member_restarting",
+        members: [1],
+        member_names: ["trial 4 of sweep 3"],
+        reason: "killed by SIGKILL",
+      },
+    ],
   });
-  expect(await screen.findByText("Member 1 of version 2 died and is restarted")).toBeVisible();
+  expect(await screen.findByText("Trial 4 of sweep 3 in version 2 died and is restarted")).toBeVisible();
   expect(screen.getByText("killed by SIGKILL")).toBeVisible();
 });
 
@@ -49,7 +65,10 @@ test.each([
   [{ kind: "version_added", canary_share: 0.1 }, "Version 2 added as a canary with 10 % of the requests"],
   [{ kind: "version_added" }, "Version 2 added"],
   [{ kind: "version_promoted" }, "Version 2 promoted"],
-  [{ kind: "member_failed", members: [0, 1] }, "Members 0, 1 of version 2 failed to load"],
+  [
+    { kind: "member_failed", members: [0, 1], member_names: ["trial 4 of sweep 3", "trial 9 of sweep 3"] },
+    "Trial 4 of sweep 3, trial 9 of sweep 3 in version 2 failed to load",
+  ],
   [{ kind: "retired" }, "Ensemble retired"],
   [{ kind: "evaluation.finished" }, "Evaluation finished"],
 ])("%o", (changes, text) => {

@@ -50,7 +50,7 @@ test("the builder of a version starts from the settings of the ensemble", () => 
     replicas: "1",
   });
   const explicit = { ...ENSEMBLE, selection: { ...ENSEMBLE.selection, method: "explicit" } };
-  expect(draftOf(versionHref(explicit).split("?")[1] ?? "")).toMatchObject({ choose: "explicit", trials: "11,12" });
+  expect(draftOf(versionHref(explicit).split("?")[1] ?? "")).toMatchObject({ choose: "explicit", trials: "1.0,1.1" });
 });
 
 test("a version is built after the effect on the serving version was confirmed", async () => {

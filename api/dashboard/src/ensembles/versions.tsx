@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
+import { trialHref } from "../trials/trial-names";
 import { useCanEdit } from "../use-session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
@@ -52,7 +53,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
               <th scope="col">Version</th>
               <th scope="col">Role</th>
               <th scope="col">Combination rule</th>
-              <th scope="col">Members (trial ids)</th>
+              <th scope="col">Members (trials)</th>
               <th scope="col">Built</th>
             </tr>
           </thead>
@@ -63,10 +64,13 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
                 <td>{version.role}</td>
                 <td>{RULES[version.combine] ?? version.combine}</td>
                 <td>
-                  {version.trial_ids.map((id, index) => (
-                    <span key={id}>
+                  {version.members.map((member, index) => (
+                    <span key={member.trial_id}>
                       {index > 0 && ", "}
-                      <Link href={`/trials/${id}`}>{id}</Link>
+                      <Link href={trialHref(member.sweep_id, member.trial_number)}>
+                        {member.trial_number}
+                        {member.sweep_id !== ensemble.sweep_id && ` of sweep ${member.sweep_id}`}
+                      </Link>
                     </span>
                   ))}
                 </td>

@@ -120,7 +120,7 @@ test("the timeline describes its figures and can be shown as a table with links"
   );
   await userEvent.click(screen.getByRole("button", { name: "Show as table" }));
   expect(window.location.search).toBe("?as=table");
-  expect(screen.getByRole("link", { name: "Trial 0 of resnet" })).toHaveAttribute("href", "/trials/7");
+  expect(screen.getByRole("link", { name: "Trial 0 of resnet" })).toHaveAttribute("href", "/sweeps/1/trials/0");
   expect(screen.getByText("Idle: No sweep is running")).toBeVisible();
 });
 

@@ -92,7 +92,7 @@ test("the preview is shown immediately, and a checkbox makes the selection expli
   const second = screen.getByRole("checkbox", { name: "Trial 1 is a member" });
   expect(second).toBeChecked();
   await userEvent.click(second);
-  expect(new URLSearchParams(window.location.search).get("trials")).toBe("11");
+  expect(new URLSearchParams(window.location.search).get("trials")).toBe("1.0");
   await vi.waitFor(() => expect(asked.at(-1)?.body).toMatchObject({ trial_ids: [11] }));
 });
 
@@ -126,7 +126,7 @@ test("trials selected in the table can be used as members", async () => {
   select(1, [12]);
   show(<Builder sweepId={1} metric="val_accuracy" />);
   await userEvent.click(await screen.findByRole("button", { name: "Use the 1 selected in the table" }));
-  expect(new URLSearchParams(window.location.search).get("trials")).toBe("12");
+  expect(new URLSearchParams(window.location.search).get("trials")).toBe("1.1");
 });
 
 test("a viewer sees the preview but cannot build", async () => {

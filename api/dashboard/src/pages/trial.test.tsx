@@ -2,7 +2,8 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { TrialPage } from "./trial";
+import type { ReactNode } from "react";
+import { TrialPage, TrialRedirect } from "./trial";
 
 const PLANTED = "<img src=x onerror=alert(1)>";
 const ATTEMPT = {
@@ -89,7 +90,7 @@ function serve(request: Request, body: string): Response {
   if (request.method !== "GET") asked.push([route, body]);
   if (route in changes) return Response.json({ ...TRIAL, ...changes[route] });
   if (route === "GET /api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
-  if (route === "GET /api/v1/trials/7") return Response.json(TRIAL);
+  if (["GET /api/v1/trials/7", "GET /api/v1/sweeps/3/trials/4"].includes(route)) return Response.json(TRIAL);
   if (route === "GET /api/v1/trials/7/metrics") return Response.json({});
   if (route === "GET /api/v1/sweeps/3/metric-names") return Response.json([]);
   if (route === "GET /api/v1/trials/7/usage") return Response.json(NO_USAGE);
@@ -112,13 +113,17 @@ function serve(request: Request, body: string): Response {
   return Response.json({ detail: `there is no trial 9` }, { status: 404 });
 }
 
-function open(trialId = 7) {
-  window.history.replaceState(null, "", `/trials/${trialId}`);
+function showPage(page: ReactNode) {
   return render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
-      <TrialPage trialId={trialId} />
+      {page}
     </QueryClientProvider>,
   );
+}
+
+function open(number = 4) {
+  window.history.replaceState(null, "", `/sweeps/3/trials/${number}`);
+  return showPage(<TrialPage sweepId={3} number={number} />);
 }
 
 beforeEach(() => {
@@ -140,17 +145,17 @@ test("a failed trial shows its cause and the difference from the best trial, wit
   expect(screen.getAllByText("Exception").length).toBeGreaterThan(0);
   const row = (await screen.findByRole("rowheader", { name: "lr" })).closest("tr") as HTMLElement;
   expect(await within(row).findByText("×2")).toBeVisible();
-  expect(screen.getByRole("link", { name: "Best (trial 2)" })).toHaveAttribute("href", "/trials/5");
+  expect(screen.getByRole("link", { name: "Best (trial 2)" })).toHaveAttribute("href", "/sweeps/3/trials/2");
   expect(screen.getByText(`ValueError: ${PLANTED}`)).toBeVisible();
   expect(await screen.findByText(/second line/)).toBeVisible();
-  expect(await screen.findByRole("link", { name: "Previous trial (k)" })).toHaveAttribute("href", "/trials/6");
+  expect(await screen.findByRole("link", { name: "Previous trial (k)" })).toHaveAttribute("href", "/sweeps/3/trials/3");
   expect(container.querySelector("img")).toBeNull();
 });
 
 test("a trial of a population shows its schedule, with links to the trials that it continued", async () => {
   population = { trials: 4, intervals: 7, exploits: 1, fewest: 1, most: 2 };
   open();
-  expect(await screen.findByRole("link", { name: "2" })).toHaveAttribute("href", "/trials/5");
+  expect(await screen.findByRole("link", { name: "2" })).toHaveAttribute("href", "/sweeps/3/trials/2");
   expect(screen.getByRole("cell", { name: "0.024" })).toBeVisible();
   expect(screen.getByText("podium trial schedule 7 --replay")).toBeVisible();
 });
@@ -232,8 +237,20 @@ test("the log is searched, and the search text is stored in the URL", async () =
 test("a missing trial shows a message and sets the title", async () => {
   document.title = "Another page · Podium";
   open(9);
+  expect(await screen.findByRole("heading", { name: "Trial 9 of sweep 3 not found" })).toBeVisible();
+  expect(document.title).toBe("Trial 9 of sweep 3 not found · Podium");
+});
+
+test("an address with the id of a trial leads to the one with its number, with the view", async () => {
+  window.history.replaceState(null, "", "/trials/7?attempt=1");
+  showPage(<TrialRedirect trialId={7} />);
+  await vi.waitFor(() => expect(window.location.pathname).toBe("/sweeps/3/trials/4"));
+  expect(window.location.search).toBe("?attempt=1");
+});
+
+test("an address with an unknown id says so", async () => {
+  showPage(<TrialRedirect trialId={9} />);
   expect(await screen.findByRole("heading", { name: "Trial id 9 not found" })).toBeVisible();
-  expect(document.title).toBe("Trial id 9 not found · Podium");
 });
 
 test("a trial that was sampled at random instead says why", async () => {

@@ -1,12 +1,14 @@
 // The page of one trial: state, result compared with the best trial, curves, log, attempts, and files.
 import { useEffect } from "react";
-import { Link } from "wouter";
+import { Link, Redirect, useSearch } from "wouter";
 import { ApiError } from "../api";
 import { useConnection } from "../connection";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
 import { useSweep } from "../sweep/use-sweep";
 import { samplerNote } from "../trials/sampler";
+import { trialHref } from "../trials/trial-names";
+import { withQuery } from "../url";
 import { formatMegabytes } from "../usage/measures";
 import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
@@ -23,18 +25,33 @@ import { Log } from "./trial/log";
 import { MetricTable } from "./trial/metric-table";
 import { NotesAndTags } from "./trial/notes-and-tags";
 import { Parameters } from "./trial/parameter-comparison";
-import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
+import { isOver, objectiveNames, type Sweep, type Trial, useTrial, useTrialId } from "./trial/queries";
 import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
 
 const Resources = part("the resources", () => import("../usage/resources").then(module => module.Resources), 0);
 const Images = part("the images", () => import("./trial/images").then(module => module.Images), 0);
 
-export function TrialPage({ trialId }: { trialId: number }) {
-  useFocus({ trial: trialId });
+export function TrialPage({ sweepId, number }: { sweepId: number; number: number }) {
+  const found = useTrialId(sweepId, number);
+  if (isMissing(found))
+    return (
+      <NotFound title={`Trial ${number} of sweep ${sweepId} not found`} hint="It may belong to another service.">
+        <ButtonLink href={`/sweeps/${sweepId}`}>The sweep</ButtonLink>
+      </NotFound>
+    );
+  return (
+    <QueryResult query={found} rows={8}>
+      {trialId => <IdentifiedTrial trialId={trialId} />}
+    </QueryResult>
+  );
+}
+
+/** Addresses of earlier versions have the id of a trial: they lead to the address with its number. */
+export function TrialRedirect({ trialId }: { trialId: number }) {
+  const search = useSearch();
   const trial = useTrial(trialId);
-  const sweep = useSweep(trial.data?.sweep_id).data;
-  if (trial.data === undefined && trial.error instanceof ApiError && trial.error.status === 404)
+  if (isMissing(trial))
     return (
       <NotFound
         title={`Trial id ${trialId} not found`}
@@ -43,6 +60,23 @@ export function TrialPage({ trialId }: { trialId: number }) {
         <ButtonLink href="/">All sweeps</ButtonLink>
       </NotFound>
     );
+  return (
+    <QueryResult query={trial} rows={8}>
+      {({ sweep_id, number }) => (
+        <Redirect to={withQuery(trialHref(sweep_id, number), new URLSearchParams(search))} replace />
+      )}
+    </QueryResult>
+  );
+}
+
+function isMissing({ data, error }: { data: unknown; error: unknown }): boolean {
+  return data === undefined && error instanceof ApiError && error.status === 404;
+}
+
+function IdentifiedTrial({ trialId }: { trialId: number }) {
+  useFocus({ trial: trialId });
+  const trial = useTrial(trialId);
+  const sweep = useSweep(trial.data?.sweep_id).data;
   return (
     <QueryResult query={trial} rows={8}>
       {found => <TrialView key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}
@@ -166,7 +200,9 @@ function peakHint(trial: Trial): string | undefined {
 }
 
 function Origin({ id }: { id: number }) {
-  return <Link href={`/trials/${id}`}>cloned from trial id {id}</Link>;
+  const origin = useTrial(id).data;
+  if (!origin) return <>cloned</>;
+  return <Link href={trialHref(origin.sweep_id, origin.number)}>cloned from trial {origin.number}</Link>;
 }
 
 function withoutValue(trial: Trial): string | undefined {

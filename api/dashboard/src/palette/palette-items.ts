@@ -2,6 +2,7 @@
 import type { Schemas } from "../api";
 import { shortcutsNow } from "../keyboard";
 import { listWith, projectTerm } from "../organize/list-terms";
+import { trialHref } from "../trials/trial-names";
 import { paletteActions } from "./palette-actions";
 
 export type Found = Schemas["FoundView"];
@@ -53,7 +54,8 @@ export function foundItems(found: readonly Found[]): Item[] {
   }));
 }
 
-function hrefOf({ kind, id, name }: Found): string {
+function hrefOf({ kind, id, name, sweep_id, number }: Found): string {
+  if (kind === "trial" && sweep_id !== null && number !== null) return trialHref(sweep_id, number);
   return kind === "project" ? listWith(projectTerm(name)) : `/${kind}s/${id}`;
 }
 

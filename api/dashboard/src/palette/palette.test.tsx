@@ -9,9 +9,9 @@ import { Palette } from "./palette";
 import { usePaletteActions } from "./palette-actions";
 
 const FOUND = [
-  { kind: "sweep", id: 7, name: "resnet", detail: "sweep 7, running" },
-  { kind: "trial", id: 70, name: "Trial 3", detail: "finished, sweep 7: resnet" },
-  { kind: "project", id: null, name: "my project", detail: "2 sweeps" },
+  { kind: "sweep", id: 7, name: "resnet", detail: "sweep 7, running", sweep_id: null, number: null },
+  { kind: "trial", id: 70, name: "Trial 3", detail: "finished, sweep 7: resnet", sweep_id: 7, number: 3 },
+  { kind: "project", id: null, name: "my project", detail: "2 sweeps", sweep_id: null, number: null },
 ];
 const ran: string[] = [];
 const closed = vi.fn();
@@ -43,7 +43,7 @@ test("the service is asked for words, and Enter opens the chosen result", async 
   await waitFor(() => expect(sent.at(-1)?.query.get("q")).toBe("res"));
   expect(await screen.findByText("Trial 3")).toBeTruthy();
   await userEvent.keyboard("{ArrowDown}{Enter}");
-  expect(window.location.pathname).toBe("/trials/70");
+  expect(window.location.pathname).toBe("/sweeps/7/trials/3");
   expect(closed).toHaveBeenCalledOnce();
 });
 

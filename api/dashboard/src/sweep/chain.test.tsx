@@ -23,7 +23,7 @@ test("values that were taken name their trial", () => {
   const fixed = { sweep_id: 3, trial_id: 70, number: 4, params: { lr: 0.01 } };
   showWithService(<SweepChain sweep={sweepFixture({ ...LINKED, fixed })} />);
   expect(screen.getByText(/lr = 0.01/).textContent).toBe("lr = 0.01 from trial 4 of sweep 3");
-  expect(screen.getByRole("link", { name: "trial 4" }).getAttribute("href")).toBe("/trials/70");
+  expect(screen.getByRole("link", { name: "trial 4" }).getAttribute("href")).toBe("/sweeps/3/trials/4");
 });
 
 test("a sweep without neighbours has no chain", () => {

@@ -5,6 +5,7 @@ import type { Schemas } from "../api";
 import { formatValue } from "../format";
 import { type Changes, useLive } from "../live";
 import { keys } from "../query-keys";
+import { trialHref } from "../trials/trial-names";
 import { StateBadge } from "../widgets/state-badge";
 import type { Sweep } from "./sweep";
 import "./chain.css";
@@ -33,7 +34,7 @@ export function SweepChain({ sweep }: { sweep: Sweep }) {
           {Object.entries(sweep.fixed.params)
             .map(([name, value]) => `${name} = ${formatValue(value)}`)
             .join(", ")}{" "}
-          from <Link href={`/trials/${sweep.fixed.trial_id}`}>trial {sweep.fixed.number}</Link> of{" "}
+          from <Link href={trialHref(sweep.fixed.sweep_id, sweep.fixed.number)}>trial {sweep.fixed.number}</Link> of{" "}
           <Link href={`/sweeps/${sweep.fixed.sweep_id}`}>sweep {sweep.fixed.sweep_id}</Link>
         </p>
       )}

@@ -31,7 +31,7 @@ test("a bar of one trial links to it, a merged one does not", () => {
   render(
     <SegmentTable lanes={[lane({ bars: [barFixture(0, 10), merged] })]} span={{ from: 0, to: 100 }} names={NAMES} />,
   );
-  expect(screen.getAllByRole("link").map(link => link.getAttribute("href"))).toEqual(["/trials/100"]);
+  expect(screen.getAllByRole("link").map(link => link.getAttribute("href"))).toEqual(["/sweeps/1/trials/0"]);
   expect(screen.getByText("9 short trials of resnet (3 to 11), 2 failed")).toBeVisible();
 });
 

@@ -1,6 +1,7 @@
 // The timeline as a table of all trials and gaps in view, also for screen readers.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatTime } from "../format";
+import { trialHref } from "../trials/trial-names";
 import { Empty } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
 import { type Lane, within } from "./draw";
@@ -64,7 +65,8 @@ function what(piece: Segment, names: Record<string, string>) {
   if (piece.trialId === null) return barTitle(piece, names);
   return (
     <>
-      <StateBadge state={piece.state} /> <Link href={`/trials/${piece.trialId}`}>{barTitle(piece, names, false)}</Link>
+      <StateBadge state={piece.state} />{" "}
+      <Link href={trialHref(Number(piece.sweepId), piece.number)}>{barTitle(piece, names, false)}</Link>
     </>
   );
 }

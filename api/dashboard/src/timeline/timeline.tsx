@@ -5,6 +5,7 @@ import { useCanvas, useSize } from "../canvas";
 import { useConnection } from "../connection";
 import { formatShare, formatTime } from "../format";
 import { hover, useSelection } from "../selection";
+import { trialHref } from "../trials/trial-names";
 import { useNow } from "../use-now";
 import { part } from "../widgets/part";
 import { Controls } from "./controls";
@@ -139,7 +140,7 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
     else open(piece);
   };
   const open = (piece: Segment) => {
-    if (piece.kind === "bar" && piece.trialId !== null) go(`/trials/${piece.trialId}`);
+    if (piece.kind === "bar" && piece.trialId !== null) go(trialHref(Number(piece.sweepId), piece.number));
     else {
       const around = (piece.end - piece.start) * 0.1;
       onSpan(clampSpan({ from: piece.start - around, to: piece.end + around }, limits));

@@ -125,5 +125,5 @@ test("the sampler of a trial says why it is another than the method's", () => {
 
 test("the number links to the trial", () => {
   cell("number", {});
-  expect(screen.getByRole("link", { name: "3" })).toHaveAttribute("href", "/trials/70");
+  expect(screen.getByRole("link", { name: "3" })).toHaveAttribute("href", "/sweeps/7/trials/3");
 });

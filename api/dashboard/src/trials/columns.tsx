@@ -9,6 +9,7 @@ import { MetricCell } from "./metric-cell";
 import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-figures";
 import { type Choice, samplerText } from "./sampler";
 import { constantsOf, isNumeric } from "./sweep-parameters";
+import { trialHref } from "./trial-names";
 import type { Row } from "./use-table-windows";
 
 export type Column = {
@@ -155,7 +156,14 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
   }
   const plain = PLAIN[key] ?? { name: key, title: key, width: 110 };
   const width = (isPhone() && NARROW[key]) || plain.width;
-  return { key, ...plain, width, number: plain.number ?? false, group: "Trial", show: row => showPlain(key, row) };
+  return {
+    key,
+    ...plain,
+    width,
+    number: plain.number ?? false,
+    group: "Trial",
+    show: row => showPlain(key, row, sweep.id),
+  };
 }
 
 function metricColumn(key: string, figure: MetricFigure): Column {
@@ -225,9 +233,9 @@ function Reported({ value, step }: { value: number; step: number }) {
   );
 }
 
-function showPlain(key: string, row: Row): ReactNode {
+function showPlain(key: string, row: Row, sweepId: number): ReactNode {
   const value = row.cell(key);
-  if (key === "number") return <Link href={`/trials/${row.id}`}>{row.number}</Link>;
+  if (key === "number") return <Link href={trialHref(sweepId, row.number)}>{row.number}</Link>;
   if (key === "state") return <State state={row.state} requested={row.cell("requested")} />;
   if (["running_s", "queued_s", "duration_s"].includes(key)) return formatDuration(value as number | null);
   if (key === "peak_memory_mb" || key === "peak_gpu_memory_mb") return formatMegabytes(value as number | null);

@@ -12,6 +12,7 @@ import { Checkbox } from "../widgets/checkbox";
 import { MetricPicker } from "../widgets/metric-picker";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
+import { trialHref } from "./trial-names";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;
@@ -67,7 +68,10 @@ export function CompareCurves({ sweepId, ids }: { sweepId: number; ids: readonly
           highlighted={hovered}
           height={HEIGHT}
           onHover={onHover}
-          onOpen={id => go(`/trials/${id}`)}
+          onOpen={id => {
+            const opened = curves.find(curve => curve.trial_id === id);
+            if (opened) go(trialHref(sweepId, opened.number));
+          }}
         />
       )}
     </Panel>

@@ -7,6 +7,7 @@ import { Panel } from "../widgets/panel";
 import { Select } from "../widgets/select";
 import type { Trial } from "./compare-table";
 import { NonFinite } from "./metric-cell";
+import { trialHref } from "./trial-names";
 import { useMetricSummaries } from "./use-metric-summaries";
 import "./compare-table.css";
 
@@ -50,7 +51,7 @@ export function CompareMetrics({ trials }: { trials: readonly Trial[] }) {
               <td />
               {trials.map(trial => (
                 <th key={trial.id} scope="col">
-                  <Link href={`/trials/${trial.id}`}>Trial {trial.number}</Link>
+                  <Link href={trialHref(trial.sweep_id, trial.number)}>Trial {trial.number}</Link>
                 </th>
               ))}
             </tr>

@@ -10,6 +10,7 @@ import { Icon } from "../widgets/icon";
 import { StateBadge } from "../widgets/state-badge";
 import "./compare-table.css";
 import { samplerText } from "./sampler";
+import { trialHref } from "./trial-names";
 
 export type Trial = Schemas["TrialDetail"];
 type Line = { name: ReactNode; key: string; cells: readonly ReactNode[]; differs: boolean };
@@ -37,7 +38,7 @@ export function CompareTable({ sweep, trials, only, onFirst, onDrop }: ComparePr
             {trials.map((trial, at) => (
               <th key={trial.id} scope="col">
                 <div className="compare-head">
-                  <Link href={`/trials/${trial.id}`}>Trial {trial.number}</Link>
+                  <Link href={trialHref(trial.sweep_id, trial.number)}>Trial {trial.number}</Link>
                   {at > 0 && (
                     <Button
                       quiet

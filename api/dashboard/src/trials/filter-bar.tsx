@@ -11,8 +11,8 @@ import { stateStyle } from "../widgets/state-badge";
 import { STATES } from "./filter-fields";
 import { suggest } from "./filter-suggestions";
 import { termsOn, withTerm } from "./filter-terms";
-import { useMetricNames } from "./metric-figures";
 import { filterNamesOf } from "./sweep-parameters";
+import { useMetricNames } from "./use-metric-names";
 import { useFilterCount } from "./use-table-windows";
 import "./filter-bar.css";
 
@@ -121,7 +121,7 @@ function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
-  const metrics = useMetricNames(sweepId);
+  const { names: metrics } = useMetricNames(sweepId);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of `columns`, only `names` matters
   const known = useMemo(() => filterNamesOf(sweep, columns, metrics), [sweep, names, metrics]);
   const { start, end, found } = suggest(draft, cursor, known);

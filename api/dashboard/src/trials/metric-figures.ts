@@ -1,7 +1,4 @@
 // Figures of metrics as columns: the last, lowest and highest value, `min(val/loss)`. The service has the same keys.
-import { useQuery } from "@tanstack/react-query";
-import { api, done } from "../api";
-import { keys } from "../query-keys";
 import type { Option } from "../widgets/select";
 
 export const FIGURES = ["last", "min", "max", "last_step", "min_step", "max_step", "non_finite"] as const;
@@ -44,16 +41,3 @@ export function figureOptions(metrics: readonly string[]): Option[] {
 function asOption(key: string): Option {
   return { value: key, name: key };
 }
-
-/** The names of all metrics that trials of a sweep have logged. */
-export function useMetricNames(sweepId: number): readonly string[] {
-  const query = useQuery({
-    queryKey: keys.charts(sweepId, "metrics"),
-    queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/sweeps/{sweep_id}/metrics", { params: { path: { sweep_id: sweepId } }, signal })),
-    staleTime: 15_000,
-  });
-  return query.data ?? NONE;
-}
-
-const NONE: readonly string[] = [];

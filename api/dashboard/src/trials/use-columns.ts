@@ -3,7 +3,8 @@ import type { Sweep } from "../sweep/sweep";
 import { setQuery, useQueryState } from "../url";
 import { useColumnWidths } from "./column-width";
 import { type Column, columnsOf, defaultColumns } from "./columns";
-import { figureOf, useMetricNames } from "./metric-figures";
+import { figureOf } from "./metric-figures";
+import { useMetricNames } from "./use-metric-names";
 
 export type TableColumns = {
   columns: readonly Column[]; // all
@@ -26,7 +27,7 @@ export function useChosenColumns(sweepId: number): readonly string[] | null {
 
 export function useColumns(sweep: Sweep, found: readonly string[]): TableColumns {
   const chosen = useChosenColumns(sweep.id);
-  const metrics = useMetricNames(sweep.id);
+  const { names: metrics } = useMetricNames(sweep.id);
   const [widths, onWidth] = useColumnWidths(sweep.id);
   const figures = (chosen ?? []).filter(key => figureOf(key));
   const columns = columnsOf(sweep, [...found.filter(key => !figureOf(key)), ...figures]).map(column => ({

@@ -290,7 +290,7 @@ def test_failed_request_reports_the_reason_and_member_states(
 ) -> None:
     aggregator.outcome = outcome
     answer = client.post(INFER, json=body())
-    found = assert_error(answer, status, "0 of 3 members answered, the quorum is 2", "member 120 late")
+    found = assert_error(answer, status, "0 of 3 members answered, the quorum is 2", "trial 0 of sweep 3 late")
     assert found["parameters"]["outcome"] == outcome.value
     assert len(json.loads(found["parameters"]["members"])) == 3
     assert ("retry-after" in answer.headers) == (status in (429, 503))

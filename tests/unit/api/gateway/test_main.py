@@ -79,7 +79,7 @@ def test_answer_has_all_fields(gateway: TestClient) -> None:
     assert body["weights"] == pytest.approx([1 / 3] * 3)
     assert [m["status"] for m in body["members"]] == ["ok"] * 3
     assert set(body["members"][0]) == {
-        "member_id", "trial_id", "epoch", "status", "queue_ms", "compute_ms", "message",
+        "member_id", "trial_id", "trial_number", "sweep_id", "epoch", "status", "queue_ms", "compute_ms", "message",
     }  # fmt: skip
     assert body["entropy"] == pytest.approx([0.562335, 0], abs=1e-5)
     assert body["mutual_information"] == pytest.approx([0, 0], abs=1e-5)

@@ -71,7 +71,7 @@ def test_state_reflects_how_many_members_answer(
     assert has_ready_member(row) == (ready(members) > 0)
     for position, states in enumerate(members):
         if MemberState.READY not in states:
-            assert f"member {position}: " in reason, "a member that does not answer is named"
+            assert f"trial {position} of sweep 1: " in reason, "a member that does not answer is named"
 
 
 @given(of_members, st.integers(1, 5), of_members, st.integers(1, 5), st.sampled_from(UP))

@@ -156,7 +156,7 @@ def test_replicas_of_a_member_are_on_different_devices(make_host: MakeRig) -> No
     rig.die("worker-1-1-0-0-1")
     assert rig.states() == [RESTARTING, READY, READY, READY]
     assert rig.row().state is EnsembleState.READY, "the member's other replica answers"
-    assert rig.row().reason == "member 0: replica 0: killed, as played"
+    assert rig.row().reason == "trial 0 of sweep 1: replica 0: killed, as played"
 
 
 def test_in_graph_members_share_one_worker_and_its_status(make_host: MakeRig) -> None:
@@ -211,12 +211,14 @@ def test_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
         event = next(each for each in events.of_ensemble(connection, 1, 9) if "member" in each["kind"])
     assert event["kind"] == "ensemble.member_restarting"
     assert event["payload"] == {"version": 1, "members": [1], "reason": "killed, as played"}
-    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: killed, as played")
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "trial 1 of sweep 1: killed, as played")
     rig.step(0.2)
     assert rig.states() == [READY, STARTING, READY]
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
     assert rig.row().state is EnsembleState.DEGRADED, "an ensemble that was ready does not warm again"
-    assert rig.row().reason == "member 1: killed, as played", "the reason stays while the ensemble is degraded"
+    assert rig.row().reason == "trial 1 of sweep 1: killed, as played", (
+        "the reason stays while the ensemble is degraded"
+    )
     rig.become_ready()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert rig.replicas()[1].epoch == 2
@@ -226,7 +228,7 @@ def test_ensemble_is_below_quorum_until_members_recover(rig: HostRig) -> None:
     rig.die("worker-1-1-0-0-1")
     rig.die("worker-1-1-1-0-1")
     assert rig.row().state is EnsembleState.BELOW_QUORUM
-    assert rig.row().reason.startswith("member 0: killed, as played")
+    assert rig.row().reason.startswith("trial 0 of sweep 1: killed, as played")
     rig.step(1)
     rig.become_ready()
     assert rig.row().state is EnsembleState.READY
@@ -307,7 +309,7 @@ def test_placement_failure_is_retried(make_host: MakeRig) -> None:
     rig.workers.refuses = "worker-1-1-0-0-1 cannot be placed: as played"
     rig.step()
     assert rig.states() == [RESTARTING]
-    assert rig.row().reason == "member 0: worker-1-1-0-0-1 cannot be placed: as played"
+    assert rig.row().reason == "trial 0 of sweep 1: worker-1-1-0-0-1 cannot be placed: as played"
     rig.workers.refuses = ""
     rig.step(1)
     rig.become_ready()
@@ -322,7 +324,10 @@ def test_member_that_cannot_be_loaded_is_named_and_not_retried(make_host: MakeRi
     rig.become_ready()
     rig.step(1000)
     assert rig.states() == [READY, FAILED, READY]
-    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: model.safetensors is damaged")
+    assert (rig.row().state, rig.row().reason) == (
+        EnsembleState.DEGRADED,
+        "trial 1 of sweep 1: model.safetensors is damaged",
+    )
     assert rig.workers.placed[1].killed
     assert len(rig.workers.placed) == 3
     rig.restart()
@@ -483,7 +488,7 @@ def test_version_takes_over_with_a_quorum_when_the_rest_failed(rig: HostRig) -> 
     assert rig.row().version == 1, "one member is still starting"
     rig.become_ready()
     assert rig.row().version == 2
-    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 0: damaged")
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "trial 0 of sweep 1: damaged")
 
 
 def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: HostRig) -> None:
@@ -494,7 +499,7 @@ def test_version_that_cannot_take_over_leaves_the_active_one_unchanged(rig: Host
     rig.become_ready()
     rig.step(1000)
     assert (rig.row().version, rig.row().target, rig.row().state) == (1, 2, EnsembleState.READY)
-    assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
+    assert rig.row().reason == "version 2 cannot take over: trial 0 of sweep 1: damaged; trial 1 of sweep 1: damaged"
     rig.change("roll_back")
     rig.step()
     rig.step(live_replica.MIN_DRAIN_S)
@@ -650,9 +655,9 @@ def test_dedicated_member_waits_until_its_device_is_reserved_and_free(make_host:
     rig.service.trial(rig.sweep_id, 7, None)  # runs on cpu-0
     rig.build(placement=Placement.DEDICATED)
     rig.step()
-    assert reserved(rig) == {"cpu-1": "dedicated to member 0 of ensemble small-1"}, "the idle one"
+    assert reserved(rig) == {"cpu-1": "dedicated to trial 0 of sweep 1, a member of ensemble small-1"}, "the idle one"
     assert (rig.states(), rig.workers.placed) == ([STARTING], [])
-    assert rig.row().reason == "member 0: waiting for cpu-1 to be free of trials"
+    assert rig.row().reason == "trial 0 of sweep 1: waiting for cpu-1 to be free of trials"
     rig.step(1)
     assert rig.workers.placed == []
     rig.device("cpu-1", "dedicated", "to member 0")

@@ -54,6 +54,12 @@ def test_invalid_predictions_are_refused(predictions: Array, message: str) -> No
         check("test", predictions, LABELS, _mean_of(2), outputs=3)
 
 
+def test_a_member_is_named_in_the_message() -> None:
+    broken = _changed(PROBABILITIES, np.nan)
+    with pytest.raises(EnsembleError, match="test: trial 9 of sweep 3 returned a non-finite value"):
+        check("test", broken, LABELS, _mean_of(2), names=["trial 4 of sweep 3", "trial 9 of sweep 3"])
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

@@ -70,7 +70,7 @@ def test_canary_whose_members_all_fail_gets_no_more_requests() -> None:
 
 def test_answer_has_the_reason_of_an_unavailable_member() -> None:
     gone = replace(version(1).members[0].replicas[0], state=MemberState.FAILED, endpoint=None, reason="damaged")
-    now = replace(version(1), members=(Member(10, 100, (gone,)), *version(1).members[1:]))
+    now = replace(version(1), members=(Member(10, 100, (gone,), 0, 3), *version(1).members[1:]))
     found: list[Prediction] = []
     transport = FakeTransport(timer := FakeTimer())
     made = Aggregator(transport, timer)

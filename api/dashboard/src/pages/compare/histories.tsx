@@ -6,6 +6,7 @@ import { clipped, type Frame, type Point, xAt, yAt } from "../../charts/frame";
 import { Plot } from "../../charts/plot";
 import { formatCount, formatDuration, formatNumber } from "../../format";
 import { SERIES, token } from "../../theme";
+import { trialHref } from "../../trials/trial-names";
 import { Panel } from "../../widgets/panel";
 import { Select } from "../../widgets/select";
 import type { History } from "./queries";
@@ -107,7 +108,7 @@ function Chart({ histories, by, colours }: ChartProps) {
           pointOf={pointOf}
           active={active}
           onActive={setActive}
-          onOpen={item => go(`/trials/${items[item]?.one.trial_id}`)}
+          onOpen={item => items[item] && go(trialHref(items[item].sweep.sweep_id, items[item].one.number))}
           describe={item => describe(items[item])}
         />
       )}

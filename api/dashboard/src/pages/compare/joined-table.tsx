@@ -2,6 +2,7 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatValue } from "../../format";
+import { trialHref } from "../../trials/trial-names";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
 import { Icon } from "../../widgets/icon";
@@ -79,7 +80,7 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
               {rows.map(trial => (
                 <tr key={trial.id}>
                   <th scope="row">
-                    <Link href={`/trials/${trial.id}`}>Trial {trial.number}</Link>
+                    <Link href={trialHref(trial.sweep_id, trial.number)}>Trial {trial.number}</Link>
                     {chosen.includes(trial.id) && (
                       <Button
                         quiet

@@ -1,7 +1,8 @@
 // The comparison of sweeps and trials of several sweeps. The URL names them; the basket remembers them.
 import { useEffect } from "react";
 import { Link } from "wouter";
-import { basket, clear, count, idsIn, type Kind, remove } from "../../basket/basket";
+import { basket, clear, count, idsIn, MOST, remove } from "../../basket/basket";
+import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
@@ -17,14 +18,16 @@ const BEST = "10";
 
 export function ComparePage() {
   const [sweepText] = useQueryState("sweeps");
-  const [trialText] = useQueryState("trials");
+  const named = useNamedTrials("trials", [], MOST.trials);
   useEffect(() => {
     document.title = "Compare · Podium";
     const own = basket();
     if (window.location.search === "" && count(own) > 0)
       setQuery({ sweeps: own.sweeps.join(), trials: own.trials.join() });
   }, []);
-  const [sweeps, trials] = [idsIn(sweepText, "sweeps"), idsIn(trialText, "trials")];
+  const [sweeps, trials] = [idsIn(sweepText, "sweeps"), named.trials];
+  if (named.isLoading) return <Loading rows={6} what="Loading the trials" />;
+  if (named.error) return <Failure error={named.error} onRetry={() => window.location.reload()} />;
   if (sweeps.length + trials.length === 0)
     return (
       <>
@@ -40,12 +43,21 @@ export function ComparePage() {
   return <Compared sweeps={sweeps} trials={trials} />;
 }
 
-function drop(kind: Kind, id: number, ids: readonly number[]): void {
-  remove(kind, id);
-  setQuery({ [kind]: ids.filter(each => each !== id).join() });
+function dropSweep(id: number, ids: readonly number[]): void {
+  remove("sweeps", id);
+  setQuery({ sweeps: ids.filter(each => each !== id).join() });
 }
 
-function Compared({ sweeps, trials }: { sweeps: readonly number[]; trials: readonly number[] }) {
+function dropTrial(id: number, trials: readonly TrialName[]): void {
+  remove("trials", id);
+  const left = trials.filter(trial => trial.id !== id);
+  setQuery({ trials: left.map(nameOf).join() });
+}
+
+type ComparedProps = { sweeps: readonly number[]; trials: readonly TrialName[] };
+
+function Compared({ sweeps, trials: named }: ComparedProps) {
+  const trials = named.map(trial => trial.id);
   const [best, setBest] = useQueryState("best", BEST);
   const [by, setBy] = useQueryState("by", "number");
   const across = by === "time" ? "time" : "number";
@@ -72,12 +84,7 @@ function Compared({ sweeps, trials }: { sweeps: readonly number[]; trials: reado
         {sweeps.map(id => (
           <li key={id} className={`compare-item compare-series-${(colours.get(id) ?? 0) % 8}`}>
             <Link href={`/sweeps/${id}`}>{names.get(id) ?? `sweep ${id}`}</Link> ({id})
-            <Button
-              quiet
-              small
-              title={`Remove sweep ${id} from the comparison`}
-              onClick={() => drop("sweeps", id, sweeps)}
-            >
+            <Button quiet small title={`Remove sweep ${id} from the comparison`} onClick={() => dropSweep(id, sweeps)}>
               <Icon name="close" size={12} />
             </Button>
           </li>
@@ -93,7 +100,7 @@ function Compared({ sweeps, trials }: { sweeps: readonly number[]; trials: reado
           best={Number(best)}
           hasSweeps={sweeps.length > 0}
           onBest={count => setBest(String(count))}
-          onDrop={id => drop("trials", id, trials)}
+          onDrop={id => dropTrial(id, named)}
         />
       ) : (
         joined.isLoading && <Loading rows={6} what="Loading the trials" />

@@ -17,7 +17,8 @@ import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
 import { objectivesOf } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
-import { figureOf, figureOptions, useMetricNames } from "../../trials/metric-figures";
+import { figureOf, figureOptions } from "../../trials/metric-figures";
+import { useMetricNames } from "../../trials/use-metric-names";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
@@ -123,7 +124,7 @@ export function ParallelPanel({
     [points, selected],
   );
   const show = (keys: readonly string[]) => setNamed(keys.map(encodeURIComponent).join(","));
-  const metrics = useMetricNames(sweepId);
+  const { names: metrics } = useMetricNames(sweepId);
   const addable = useMemo(() => figureOptions(metrics), [metrics]);
   const keys = axes.map(axis => axis.key);
   const shownParameters = axes.filter(axis => axis.key.startsWith("params.")).length;

@@ -6,7 +6,8 @@ import { columnOf, type Points } from "../../charts/trial-columns";
 import { onlyFinished, withReports } from "../../charts/unfinished";
 import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
 import { formatCount } from "../../format";
-import { figureOf, figureOptions, useMetricNames } from "../../trials/metric-figures";
+import { figureOf, figureOptions } from "../../trials/metric-figures";
+import { useMetricNames } from "../../trials/use-metric-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
@@ -73,7 +74,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
   );
   const [unfinished, setUnfinished] = useQueryState("unfinished", "1");
   const marked = useMemo(() => (unfinished === "1" ? withReports(drawn) : onlyFinished(drawn)), [drawn, unfinished]);
-  const logged = useMetricNames(sweepId);
+  const { names: logged } = useMetricNames(sweepId);
   const choices = useMemo(() => metricChoices(outcomes, logged), [outcomes, logged]);
   if (points.matching === 0) return <Nothing filter={filter} />;
   if (!metric) return null;

@@ -11,6 +11,7 @@ import { CompareCurves } from "../../trials/compare-curves";
 import { CompareMetrics } from "../../trials/compare-metrics";
 import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
+import { nameOf, useNamedTrials } from "../../trials/trial-names";
 import { setQuery, useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
@@ -24,9 +25,9 @@ export function ComparePage({ sweepId }: { sweepId: number }) {
 }
 
 function Compared({ sweep }: { sweep: Sweep }) {
-  const [text] = useQueryState("trials");
   const [only, setOnly] = useQueryState("show", "all");
-  const ids = idsOf(text);
+  const named = useNamedTrials("trials", [], MAX_COMPARED);
+  const ids = named.trials.map(trial => trial.id);
   const answers = useQueries({
     queries: ids.map(id => ({
       queryKey: keys.trial(id),
@@ -40,7 +41,11 @@ function Compared({ sweep }: { sweep: Sweep }) {
   const back = `/sweeps/${sweep.id}/table`;
   const failed = answers.find(answer => answer.isError && !answer.data);
   const trials = answers.flatMap(answer => answer.data ?? []);
-  const change = (next: readonly number[]) => setQuery({ trials: next.join() });
+  const names = named.trials.map(nameOf);
+  const change = (next: readonly number[]) => {
+    const chosen = next.flatMap(id => named.trials.find(trial => trial.id === id) ?? []);
+    setQuery({ trials: chosen.map(nameOf).join() });
+  };
   const above = (
     <>
       <Link href="/">Sweeps</Link> / <Link href={back}>{sweep.name}</Link>
@@ -49,9 +54,13 @@ function Compared({ sweep }: { sweep: Sweep }) {
   return (
     <>
       <PageHead title="Compare trials" above={above}>
-        <ButtonLink href={`/sweeps/${sweep.id}/ensemble?trials=${ids.join()}`}>Build ensemble</ButtonLink>
+        <ButtonLink href={`/sweeps/${sweep.id}/ensemble?trials=${names.join()}`}>Build ensemble</ButtonLink>
       </PageHead>
-      {ids.length < 2 ? (
+      {named.isLoading ? (
+        <Loading rows={8} what="Loading the trials" />
+      ) : named.error ? (
+        <Failure error={named.error} onRetry={() => window.location.reload()} />
+      ) : ids.length < 2 ? (
         <Empty title="Select at least two trials" hint="Select trials in the table with x, then press c.">
           <ButtonLink href={back}>Back to the table</ButtonLink>
         </Empty>
@@ -86,9 +95,4 @@ function Compared({ sweep }: { sweep: Sweep }) {
       )}
     </>
   );
-}
-
-function idsOf(text: string): number[] {
-  const ids = text.split(",").map(Number);
-  return [...new Set(ids.filter(id => Number.isInteger(id) && id > 0))].slice(0, MAX_COMPARED);
 }

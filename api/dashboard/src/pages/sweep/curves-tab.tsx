@@ -1,7 +1,8 @@
 // The curves of a sweep's trials: a grid of all metrics, loaded when the tab is opened.
-import { useMetricNames } from "../../curves/queries";
+import { useFreshness } from "../../charts/queries";
 import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
+import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
@@ -13,7 +14,8 @@ const CurveGrid = part("the charts", () => import("../../curves/grid").then(modu
 export function CurvesTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
   const sweep = useSweep(sweepId).data;
-  const query = useMetricNames(sweepId, filter);
+  useFreshness(sweepId, METRIC_NAMES);
+  const { query } = useMetricNames(sweepId, filter);
   const parameters = Object.keys((sweep?.spec.parameters as object | undefined) ?? {});
   return (
     <QueryResult query={query} rows={8}>

@@ -22,6 +22,7 @@ import {
   type Sweep,
 } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
+import { trialHref } from "../../trials/trial-names";
 import { useNow } from "../../use-now";
 import { PageHead } from "../../widgets/page-head";
 import { Failure, Loading } from "../../widgets/query-states";
@@ -122,7 +123,7 @@ function BestStat({ sweep }: { sweep: Sweep }) {
   if (!best) return <Stat name={name}>–</Stat>;
   const further = others.map(({ name: each }) => `${each} ${formatNumber(best.values?.[each])}`).join(", ");
   return (
-    <Stat name={name} hint={<Link href={`/trials/${best.trial_id}`}>trial {best.number}</Link>}>
+    <Stat name={name} hint={<Link href={trialHref(sweep.id, best.number)}>trial {best.number}</Link>}>
       <span className="sweep-best">{formatNumber(best.value)}</span>
       {further && <span className="stat-hint"> {further}</span>}
     </Stat>

@@ -3,9 +3,10 @@ import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
 import { countIn } from "../../charts/brush-filter";
 import type { ChartPoints } from "../../charts/queries";
-import { idsOf, type Points } from "../../charts/trial-columns";
+import { columnOf, idsOf, type Points } from "../../charts/trial-columns";
 import { useBrushedRows } from "../../charts/use-brushed-rows";
 import { hover, useSelection } from "../../selection";
+import { trialHref } from "../../trials/trial-names";
 
 /** For charts of these points: rows are indices into their columns. */
 export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoints) {
@@ -20,7 +21,8 @@ export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoi
     (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),
     [sweepId, ids],
   );
-  const onOpen = useCallback((row: number) => go(`/trials/${ids[row]}`), [go, ids]);
+  const numbers = columnOf(points, "number") as readonly number[];
+  const onOpen = useCallback((row: number) => go(trialHref(sweepId, numbers[row] as number)), [go, sweepId, numbers]);
   const active = hovered === null ? null : (rows.get(hovered) ?? null);
   return { inside, count, active, selected, onActive, onOpen };
 }

@@ -75,13 +75,22 @@ function serve(request: Request): Response {
   if (url.pathname === "/api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
   if (url.pathname === "/api/v1/sweeps/7") return Response.json(SWEEP);
   if (url.pathname === "/api/v1/sweeps/7/table") return tableOf(url.searchParams);
-  if (url.pathname === "/api/v1/sweeps/7/metric-names") return Response.json([]);
-  if (url.pathname === "/api/v1/sweeps/7/metrics") return Response.json(["loss", 'val/"odd" loss']);
+  if (url.pathname === "/api/v1/sweeps/7/metric-names")
+    return Response.json([
+      { name: "loss", goal: "minimize" },
+      { name: 'val/"odd" loss', goal: null },
+    ]);
+  if (url.pathname === "/api/v1/trial-names")
+    return Response.json(url.searchParams.getAll("trial").map(name => named(Number(name.replace("7.", "1000")))));
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
   if (url.pathname === "/api/v1/views") return Response.json([]);
   return Response.json({ metrics: [], metric: null, goal: null, matching: 0, curves: [] });
+}
+
+function named(id: number) {
+  return { id, sweep_id: 7, number: id - 10_000 };
 }
 
 function trialOf(id: number): unknown {
@@ -142,7 +151,7 @@ test("the header shows the warnings of the sweep", async () => {
 test("a row shows state, value, parameters and tags, with HTML in names as text", async () => {
   open();
   const row = within((await rowOf(0)) as HTMLElement);
-  expect(row.getByRole("link", { name: "0" })).toHaveAttribute("href", "/trials/10000");
+  expect(row.getByRole("link", { name: "0" })).toHaveAttribute("href", "/sweeps/7/trials/0");
   expect(row.getByText("finished")).toBeVisible();
   expect(row.getByRole("img", { name: "best" })).toBeVisible();
   expect(row.getByText("0.01235")).toHaveAttribute("title", "0.0123456");
@@ -300,7 +309,7 @@ test("the comparison shows differences from the first trial", async () => {
   await user.click(screen.getByLabelText("Differences only"));
   await waitFor(() => expect(screen.queryByRole("rowheader", { name: "optimizer" })).toBeNull());
   await user.click(screen.getByRole("button", { name: "Remove trial 2" }));
-  expect(new URLSearchParams(window.location.search).get("trials")).toBe("10000,10001");
+  expect(new URLSearchParams(window.location.search).get("trials")).toBe("7.0,7.1");
 });
 
 test("a metric is added as a column, requested, marked where it is not finite, and kept for the next visit", async () => {

@@ -6,7 +6,8 @@ import { Scatter } from "../../charts/scatter";
 import { goodness, type Points } from "../../charts/trial-columns";
 import { finishedOf } from "../../charts/unfinished";
 import { formatCount } from "../../format";
-import { figureOptions, useMetricNames } from "../../trials/metric-figures";
+import { figureOptions } from "../../trials/metric-figures";
+import { useMetricNames } from "../../trials/use-metric-names";
 import { useQueryState } from "../../url";
 import { MetricPicker } from "../../widgets/metric-picker";
 import { Panel } from "../../widgets/panel";
@@ -24,7 +25,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
   const [named, setNamed] = useQueryState("scatter");
   const [xKey, yKey] = scatterKeys(named);
   const all = useMemo(() => [...parameters, ...outcomes], [parameters, outcomes]);
-  const metrics = useMetricNames(sweepId);
+  const { names: metrics } = useMetricNames(sweepId);
   const options = useMemo(() => {
     const own = all.map(axis => ({ value: axis.key, name: axis.key === "running_s" ? "running time" : axis.name }));
     return [...own, ...figureOptions(metrics).filter(option => !all.some(axis => axis.key === option.value))];

@@ -46,7 +46,6 @@ function open(query = "") {
   const answers: Record<string, unknown> = {
     "GET /sweeps/7": SWEEP,
     "GET /sweeps/7/table": tableOf,
-    "GET /sweeps/7/metrics": ["a", "b", "loss"],
     "GET /sweeps/7/metric-names": ({ query }: Sent) =>
       query.get("filter") === "id:72" ? [] : ["loss", "a", "b"].map(name => ({ name, goal: null })),
     "GET /sweeps/7/curve-grid": ({ query }: Sent) => ({
@@ -108,7 +107,7 @@ test("j, k and the arrow keys move the panel along, Escape closes it, Enter open
   await waitFor(() => expect(screen.queryByRole("complementary")).toBeNull());
   expect(param("trial")).toBeNull();
   await userEvent.keyboard("{Enter}");
-  expect(window.location.pathname).toBe("/trials/71");
+  expect(window.location.pathname).toBe("/sweeps/7/trials/1");
 });
 
 test("a link opens the panel, and its row has the cursor", async () => {

@@ -12,6 +12,7 @@ import { figureOf } from "../../trials/metric-figures";
 import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";
 import { SelectedActions } from "../../trials/selected-actions";
 import { DownloadMenu, GoTo } from "../../trials/table-tools";
+import { trialHref } from "../../trials/trial-names";
 import { TrialTable } from "../../trials/trial-table";
 import { useChosenColumns, useColumns } from "../../trials/use-columns";
 import { type SidePanel, useSidePanel } from "../../trials/use-side-panel";
@@ -50,7 +51,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   };
   const find = (number: number) => void goTo(number).catch((refused: Error) => toast(refused.message, "failed"));
   const panel = useSidePanel(trials, walk.active, walk.setActive, find);
-  usePanelKeys(panel, walk);
+  usePanelKeys(sweep.id, panel, walk);
   const { setActive } = walk;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new result starts at the top
   useEffect(() => {
@@ -143,17 +144,17 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
     j: { does: "next row", run: () => step(1) },
     k: { does: "previous row", run: () => step(-1) },
     x: { does: "select row", run: () => row && active !== null && onToggle(row, active, false) },
-    o: { does: "open trial", run: () => row && go(`/trials/${row.id}`) },
+    o: { does: "open trial", run: () => row && go(trialHref(sweepId, row.number)) },
   });
   return { active, row, setActive, to, step, onToggle };
 }
 
 /** The keys of the side panel; arrows move through the rows only while it is open. */
-function usePanelKeys(panel: SidePanel, { row, step }: ReturnType<typeof useWalk>) {
+function usePanelKeys(sweepId: number, panel: SidePanel, { row, step }: ReturnType<typeof useWalk>) {
   const [, go] = useLocation();
   useKeys("Table of trials", {
     p: { does: "show or hide the side panel", run: () => (panel.isOpen ? panel.close() : row && panel.open(row)) },
-    Enter: { does: "open trial", run: () => row && go(`/trials/${row.id}`) },
+    Enter: { does: "open trial", run: () => row && go(trialHref(sweepId, row.number)) },
     ...(panel.isOpen && {
       ArrowDown: { does: "next row", run: () => step(1) },
       ArrowUp: { does: "previous row", run: () => step(-1) },

@@ -1,10 +1,12 @@
 // The side panel of the table: error, parameters, curves and the end of the log of one trial, while the table stays in view.
 import { useMemo } from "react";
 import { Link } from "wouter";
+import { useFreshness } from "../../charts/queries";
 import { CurveGrid } from "../../curves/grid";
-import { useMetricNames } from "../../curves/queries";
 import { formatDuration, formatNumber } from "../../format";
 import { useSweep } from "../../sweep/use-sweep";
+import { trialHref } from "../../trials/trial-names";
+import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { useDebounced } from "../../use-debounced";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
@@ -31,11 +33,11 @@ export function TrialPanel({ sweepId, trialId, number, onClose }: PanelProps) {
     <aside className="trial-panel" aria-label={`Trial ${number}`}>
       <header className="trial-panel-head">
         <h2>
-          <Link href={`/trials/${trialId}`}>Trial {number}</Link>
+          <Link href={trialHref(sweepId, number)}>Trial {number}</Link>
         </h2>
         {trial.data?.id === trialId && <StateBadge state={trial.data.state} />}
         <span className="trial-panel-actions">
-          <ButtonLink small href={`/trials/${trialId}`}>
+          <ButtonLink small href={trialHref(sweepId, number)}>
             Open page
           </ButtonLink>
           <Button small quiet title="Close the side panel (Escape)" onClick={onClose}>
@@ -109,10 +111,12 @@ function Results({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
 /** The curves of the objectives and the next metrics; the page has all of them. */
 function Curves({ trial }: { trial: Trial }) {
   const filter = `id:${trial.id}`;
+  useFreshness(trial.sweep_id, METRIC_NAMES);
+  const { query } = useMetricNames(trial.sweep_id, filter);
   return (
     <section aria-label="Curves">
       <h3>Curves</h3>
-      <QueryResult query={useMetricNames(trial.sweep_id, filter)} rows={4}>
+      <QueryResult query={query} rows={4}>
         {metrics => {
           const hidden = metrics.length - MOST_CURVES;
           if (metrics.length === 0) return <p className="trial-none">No metrics reported</p>;
@@ -127,7 +131,7 @@ function Curves({ trial }: { trial: Trial }) {
               />
               {hidden > 0 && (
                 <p>
-                  <Link href={`/trials/${trial.id}`}>
+                  <Link href={trialHref(trial.sweep_id, trial.number)}>
                     {hidden} more {hidden === 1 ? "metric" : "metrics"}
                   </Link>
                 </p>

@@ -1,9 +1,10 @@
 // The metrics of a trial as a grid of curves, loaded apart; and the last value of its objective while it runs.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, done } from "../../api";
-import { useMetricNames } from "../../curves/queries";
+import { useFreshness } from "../../charts/queries";
 import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
+import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { Panel } from "../../widgets/panel";
 import { part } from "../../widgets/part";
 import { QueryResult } from "../../widgets/query-states";
@@ -15,7 +16,8 @@ const CurveGrid = part("the charts", () => import("../../curves/grid").then(modu
 
 export function TrialCurves({ trial }: { trial: Trial }) {
   const filter = `id:${trial.id}`;
-  const query = useMetricNames(trial.sweep_id, filter);
+  useFreshness(trial.sweep_id, METRIC_NAMES);
+  const { query } = useMetricNames(trial.sweep_id, filter);
   return (
     <Panel title="Curves">
       <QueryResult query={query} rows={6}>

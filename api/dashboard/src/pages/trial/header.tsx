@@ -5,6 +5,7 @@ import { Link, useLocation } from "wouter";
 import { BasketButton } from "../../basket/basket-button";
 import { useKeys } from "../../keyboard";
 import { restartWarning } from "../../sweep/sweep";
+import { trialHref } from "../../trials/trial-names";
 import { useCanEdit } from "../../use-session";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";
@@ -26,7 +27,7 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
   const canStop = canEdit && !isOver(trial) && trial.requested === null;
   const canRetry = canEdit && ["failed", "cancelled"].includes(trial.state) && trial.requested === null;
   const acceptsTrials = sweep?.state !== "cancelled"; // a cancelled sweep accepts no trials
-  const to = (id: number | null | undefined) => id != null && go(`/trials/${id}`);
+  const to = (number: number | null | undefined) => number != null && go(trialHref(trial.sweep_id, number));
   useKeys("Trial", {
     j: { does: "next trial", run: () => to(around?.after) },
     k: { does: "previous trial", run: () => to(around?.before) },
@@ -54,8 +55,8 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
         }
       >
         <BasketButton kind="trials" id={trial.id} name={`trial ${trial.number}`} />
-        <Step to={around?.before} name="Previous trial (k)" icon="left" />
-        <Step to={around?.after} name="Next trial (j)" icon="right" />
+        <Step of={trial} to={around?.before} name="Previous trial (k)" icon="left" />
+        <Step of={trial} to={around?.after} name="Next trial (j)" icon="right" />
         {canRetry && acceptsTrials && (
           <Button command onClick={retry}>
             {again ? "Retry…" : "Retry"}
@@ -109,7 +110,9 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
   );
 }
 
-function Step({ to, name, icon }: { to: number | null | undefined; name: string; icon: "left" | "right" }) {
+type StepProps = { of: Trial; to: number | null | undefined; name: string; icon: "left" | "right" };
+
+function Step({ of, to, name, icon }: StepProps) {
   if (to == null)
     return (
       <Button quiet title={name} disabled>
@@ -117,7 +120,7 @@ function Step({ to, name, icon }: { to: number | null | undefined; name: string;
       </Button>
     );
   return (
-    <ButtonLink quiet href={`/trials/${to}`}>
+    <ButtonLink quiet href={trialHref(of.sweep_id, to)}>
       <span className="hidden-text">{name}</span>
       <Icon name={icon} />
     </ButtonLink>

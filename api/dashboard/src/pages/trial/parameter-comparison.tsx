@@ -1,24 +1,30 @@
 // The parameters of a trial compared with those of the best trial, or of the trial that it was cloned from.
 import { Link } from "wouter";
 import { formatValue } from "../../format";
+import { nameOf, trialHref } from "../../trials/trial-names";
 import { useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { difference, isLog, parametersOf, type Scalar } from "./parameter-difference";
 import { type Sweep, type Trial, useTrial } from "./queries";
 
-type Other = { name: string; trialId: number; params: Record<string, Scalar> };
+type Other = { name: string; sweepId: number; number: number; params: Record<string, Scalar> };
 
 function bestOf(trial: Trial, sweep: Sweep | undefined): Other | null {
   const best = sweep?.best;
   if (!best || best.trial_id === trial.id) return null;
-  return { name: `best (trial ${best.number})`, trialId: best.trial_id, params: best.params };
+  return { name: `best (trial ${best.number})`, sweepId: trial.sweep_id, number: best.number, params: best.params };
 }
 
 function hintOf(trial: Trial, sweep: Sweep | undefined, other: Other | null): string {
-  if (other) return `Compared with trial ${other.name.match(/\d+/)?.[0]}`;
+  if (other) return `Compared with trial ${other.number}`;
   if (sweep?.best?.trial_id === trial.id) return "This is the best trial so far";
   return sweep?.best === null ? "No finished trial to compare with yet" : "";
+}
+
+function compareHref(trial: Trial, other: Other): string {
+  const names = [nameOf(trial), nameOf({ sweep_id: other.sweepId, number: other.number })];
+  return `/sweeps/${trial.sweep_id}/compare?trials=${names.join()}`;
 }
 
 export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
@@ -26,7 +32,8 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
   const parent = useTrialIfAny(trial.cloned_from);
   const origin: Other | null = parent && {
     name: `origin (trial ${parent.number})`,
-    trialId: parent.id,
+    sweepId: parent.sweep_id,
+    number: parent.number,
     params: parent.params,
   };
   const other = against === "origin" ? origin : bestOf(trial, sweep);
@@ -47,7 +54,7 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
             </select>
           )}
           {other && (
-            <ButtonLink small href={`/sweeps/${trial.sweep_id}/compare?trials=${trial.id},${other.trialId}`}>
+            <ButtonLink small href={compareHref(trial, other)}>
               Compare
             </ButtonLink>
           )}
@@ -68,7 +75,7 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
                 {other && (
                   <>
                     <th scope="col" className="trial-figure">
-                      <Link href={`/trials/${other.trialId}`}>
+                      <Link href={trialHref(other.sweepId, other.number)}>
                         {other.name.replace(/^./, first => first.toUpperCase())}
                       </Link>
                     </th>

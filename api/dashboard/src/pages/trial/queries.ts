@@ -1,5 +1,5 @@
 // Queries and commands of the trial page.
-import { type QueryClient, useQuery } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../../api";
 import { keys } from "../../query-keys";
 import { objectivesOf, type Sweep } from "../../sweep/sweep";
@@ -28,9 +28,25 @@ export function useTrial(trialId: number, enabled = true) {
   });
 }
 
+/** The id of a trial by its number; what is fetched for it is the trial. */
+export function useTrialId(sweepId: number, number: number) {
+  const queries = useQueryClient();
+  return useQuery({
+    queryKey: keys.numbered(sweepId, number),
+    queryFn: async () => {
+      const path = { sweep_id: sweepId, number };
+      const trial = await done(api.GET("/api/v1/sweeps/{sweep_id}/trials/{number}", { params: { path } }));
+      queries.setQueryData(keys.trial(trial.id), trial);
+      return trial.id;
+    },
+    staleTime: 60_000,
+    placeholderData: undefined,
+  });
+}
+
 export type Neighbours = { before: number | null; after: number | null };
 
-/** The ids of the previous and next trials by number. */
+/** The numbers of the previous and next trials. */
 export function useNeighbours(trial: Trial) {
   const { sweep_id, number } = trial;
   return useQuery({
@@ -38,8 +54,8 @@ export function useNeighbours(trial: Trial) {
     queryFn: async (): Promise<Neighbours> => {
       const query = number < 2 ? { limit: number + 2 } : { after: `${number - 2}`, limit: 3 };
       const page = await done(api.GET("/api/v1/sweeps/{sweep_id}/trials", { params: { path: { sweep_id }, query } }));
-      const idOf = (target: number) => page.items.find(item => item.number === target)?.id ?? null;
-      return { before: idOf(number - 1), after: idOf(number + 1) };
+      const existing = (target: number) => (page.items.some(item => item.number === target) ? target : null);
+      return { before: existing(number - 1), after: existing(number + 1) };
     },
     staleTime: 30_000,
   });

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { api, done } from "../../api";
 import { formatCount, formatNumber, formatValue } from "../../format";
 import { keys } from "../../query-keys";
+import { trialHref } from "../../trials/trial-names";
 import { Panel } from "../../widgets/panel";
 import { QueryResult } from "../../widgets/query-states";
 import type { Sweep, Trial } from "./queries";
@@ -51,7 +52,7 @@ export function Schedule({ trial, sweep }: { trial: Trial; sweep: Sweep | undefi
                         {each.trial_id === trial.id ? (
                           each.trial
                         ) : (
-                          <Link href={`/trials/${each.trial_id}`}>{each.trial}</Link>
+                          <Link href={trialHref(trial.sweep_id, each.trial)}>{each.trial}</Link>
                         )}
                       </td>
                       <td>{each.step === null ? "–" : formatCount(each.step)}</td>

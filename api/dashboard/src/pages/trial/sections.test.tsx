@@ -118,7 +118,7 @@ test("parameters are compared with the best trial", () => {
     .slice(1)
     .map(row => row.textContent);
   expect(rows).toEqual(["lr0.020.01×2", "width3216+16"]);
-  expect(screen.getByRole("link", { name: "Compare" })).toHaveAttribute("href", "/sweeps/3/compare?trials=7,5");
+  expect(screen.getByRole("link", { name: "Compare" })).toHaveAttribute("href", "/sweeps/3/compare?trials=3.4,3.2");
 });
 
 test("the best trial is compared with nothing", () => {
@@ -157,8 +157,8 @@ function showHead(changes: Partial<Trial> = {}, answers: Answers = {}, role?: st
 
 test("the neighbours are linked by number", async () => {
   showHead();
-  expect(await screen.findByRole("link", { name: "Previous trial (k)" })).toHaveAttribute("href", "/trials/103");
-  expect(screen.getByRole("link", { name: "Next trial (j)" })).toHaveAttribute("href", "/trials/105");
+  expect(await screen.findByRole("link", { name: "Previous trial (k)" })).toHaveAttribute("href", "/sweeps/3/trials/3");
+  expect(screen.getByRole("link", { name: "Next trial (j)" })).toHaveAttribute("href", "/sweeps/3/trials/5");
 });
 
 test.each([

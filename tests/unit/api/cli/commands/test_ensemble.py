@@ -26,6 +26,7 @@ from tests.commands import Podium
 from tests.specs import builtin_document
 
 URL = "/api/v1/ensembles"
+NAMED = [{"trial_id": 11 + number, "trial_number": 7 + number, "sweep_id": 1} for number in range(2)]
 
 
 def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
@@ -96,7 +97,8 @@ def _replica(number: int, state: str) -> dict[str, Any]:
 
 def _version(number: int, role: str) -> dict[str, Any]:
     return {
-        "number": number, "role": role, "combine": "mean", "k": 2, "trial_ids": [11, 12], "created_at": None
+        "number": number, "role": role, "combine": "mean", "k": 2,
+        "trial_ids": [11, 12], "members": NAMED, "created_at": None,
     }  # fmt: skip
 
 
@@ -123,8 +125,8 @@ PREDICTED = {
     "quorum": 1, "degraded": True, "deadline_ms": 200.0, "total_ms": 201.5, "outputs": [[0.25, 0.75]],
     "labels": ["dog"], "entropy": [0.5623], "mutual_information": [0.0], "weights": [1.0],
     "members": [
-        {"member_id": 1, "trial_id": 11, "status": "ok", "epoch": 2, "queue_ms": 0.1, "compute_ms": 3.4, "message": ""},
-        {"member_id": 2, "trial_id": 12, "status": "late", "epoch": 2, "queue_ms": 0, "compute_ms": 0, "message": ""},
+        {"member_id": 1, **NAMED[0], "status": "ok", "epoch": 2, "queue_ms": 0.1, "compute_ms": 3.4, "message": ""},
+        {"member_id": 2, **NAMED[1], "status": "late", "epoch": 2, "queue_ms": 0, "compute_ms": 0, "message": ""},
     ],
 }  # fmt: skip
 
@@ -325,11 +327,11 @@ def test_show_prints_the_device_and_health_of_each_member(podium: Podium, server
         "calibrated: temperature 1.25",
         "selection: greedy of 18 finished trials; fitted on calibration",
         "stopped at 1",
-        "trial ids in order, with the validation loss: 11 (0.4321), 11 (0.4321)",
+        "trials in order, with the validation loss: 7 (0.4321), 7 (0.4321)",
         "… 9 steps",
     ):
         assert words in out
-    assert ["0", "7", "11", "0.5", "ready", "cpu-0", "4001", "2", "1.25", "20.5", "12.5", "%"] in [
+    assert ["7", "–", "11", "0.5", "ready", "cpu-0", "4001", "2", "1.25", "20.5", "12.5", "%"] in [
         line.split() for line in out.splitlines()
     ]
 
@@ -340,7 +342,7 @@ def test_each_replica_has_a_line(podium: Podium, server: Server) -> None:
     found["members"][0]["replicas"].append(_replica(9, "restarting") | without_requests)
     server.on("GET", f"{URL}/3", found)
     out = podium("ensemble", "show", "3")[1]
-    lines = [line.split() for line in out.splitlines() if line.strip().startswith(("0.0", "0.1"))]
+    lines = [line.split() for line in out.splitlines() if line.strip().startswith("7")]
     assert [line[4] for line in lines] == ["ready", "restarting"]
 
 
@@ -406,8 +408,9 @@ def test_evaluation_prints_scores_significance_and_safe_quorum(podium: Podium, s
 def test_evaluation_of_regression_prints_its_own_figures(podium: Podium, server: Server) -> None:
     found = measured(Task.REGRESSION, version=2)
     server.on("POST", f"{URL}/3/evaluate", found)
+    server.on("GET", f"{URL}/3", ensemble("ready", versions=[_version(1, "active"), _version(2, "canary")]))
     out = podium("ensemble", "evaluate", "3")[1]
-    for words in ("RMSE", "MAE", "NLL", "member 0 (best single)", "Mean pairwise difference", "Variance of"):
+    for words in ("RMSE", "MAE", "NLL", "trial 7 (best single)", "Mean pairwise difference", "Variance of"):
         assert words in out
     assert "McNemar" not in out
 
@@ -485,8 +488,8 @@ def test_rows_are_read_from_a_file_and_a_late_member_is_named(
     assert np.load(io.BytesIO(body)).tolist() == [[0, 1, 2, 3]]
     assert ["0", "dog", "0.7500", "0.5623", "0"] in [line.split() for line in out.splitlines()]
     assert "degraded: 1 of 2 members in 201.5 ms (deadline 200 ms, quorum 1, digits-1 version 1, between_graph)" in out
-    assert "trial id 11: ok, 3.4 ms" in out
-    assert "trial id 12: late" in out
+    assert "trial 7 of sweep 1: ok, 3.4 ms" in out
+    assert "trial 8 of sweep 1: late" in out
 
 
 def test_rows_are_read_from_standard_input(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

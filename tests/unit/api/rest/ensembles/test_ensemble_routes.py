@@ -223,7 +223,7 @@ def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
         ensemble_writer.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
-    assert_problem(answer, 409, "needs all members", "member 1 is failed (its weights are gone)")
+    assert_problem(answer, 409, "needs all members", "trial 1 of sweep 1 is failed (its weights are gone)")
 
 
 def test_long_target_is_truncated_in_the_message(client: TestClient, ready_id: int) -> None:
