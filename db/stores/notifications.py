@@ -112,6 +112,6 @@ def last_start(connection: Connection, sweep_id: int) -> int:
     return found or 0
 
 
-def starts_of(sweep_id: int) -> Select[tuple[int]]:
+def starts_of(sweep_id: int) -> Select[int]:
     """The query of `last_start`, which the partial index `ix_events_starts` answers."""
     return select(func.max(events.c.id)).where(events.c.sweep_id == sweep_id, text(STARTS))
