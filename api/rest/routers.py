@@ -36,6 +36,7 @@ from podium.api.rest.sweeps import (
     sweep_detail_routes,
     sweep_file_routes,
     sweep_routes,
+    trial_timeline_routes,
 )
 from podium.api.rest.trials import (
     numbered_trial_routes,
@@ -65,6 +66,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     trial_routes.router,
     chart_routes.router,
     curve_grid_routes.router,
+    trial_timeline_routes.router,
     comparison_routes.router,
     importance_routes.router,
     population_routes.router,

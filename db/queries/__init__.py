@@ -44,4 +44,6 @@ Modules:
     trial_schedules             The intervals of a population, and the schedule of configurations that one trial has
                                 followed
     trial_table                 A window of a sweep's trials as columns, filtered and sorted
+    trial_timeline              The attempts of a sweep's trials over time, each with the time before it in the queue,
+                                as columns of JSON
 """

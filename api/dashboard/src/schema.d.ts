@@ -1248,6 +1248,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/trial-timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Trial Timeline
+         * @description When each attempt of the matching trials was queued, started and ended.
+         */
+        get: operations["show_trial_timeline_api_v1_sweeps__sweep_id__trial_timeline_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/trials": {
         parameters: {
             query?: never;
@@ -1831,6 +1851,32 @@ export interface components {
             sha256: string;
             /** Size Bytes */
             size_bytes: number;
+        };
+        /**
+         * AttemptColumnsView
+         * @description Columns: each list has one entry per attempt, by trial and attempt. Times are seconds after `from_s`.
+         *
+         *     A trial without attempts has one entry with attempt 0; a trial that waits to be repeated has one more entry.
+         */
+        AttemptColumnsView: {
+            /** Attempt */
+            attempt: number[];
+            /** Cause */
+            cause: (string | null)[];
+            /** Device */
+            device: (string | null)[];
+            /** End S */
+            end_s: (number | null)[];
+            /** Id */
+            id: number[];
+            /** Number */
+            number: number[];
+            /** Queued S */
+            queued_s: number[];
+            /** Start S */
+            start_s: (number | null)[];
+            /** State */
+            state: string[];
         };
         /**
          * AttemptView
@@ -4743,6 +4789,21 @@ export interface components {
             next: number | string | null;
             /** Total */
             total: number;
+        };
+        /**
+         * TrialTimelineView
+         * @description The attempts of the matching trials over time.
+         */
+        TrialTimelineView: {
+            columns: components["schemas"]["AttemptColumnsView"];
+            /** From S */
+            from_s: number;
+            /** Matching */
+            matching: number;
+            /** Now S */
+            now_s: number;
+            /** Shown */
+            shown: number;
         };
         /**
          * TrialView
@@ -7884,6 +7945,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialTableView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_trial_timeline_api_v1_sweeps__sweep_id__trial_timeline_get: {
+        parameters: {
+            query?: {
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+                /** @description trials */
+                max?: number;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialTimelineView"];
                 };
             };
             /** @description The request is refused. */

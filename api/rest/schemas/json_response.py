@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import orjson
@@ -19,3 +20,14 @@ def json_response(content: Any) -> Response:
     except TypeError:  # an integer of more than 64 bits, which a trial's attribute may have
         body = to_json(content, inf_nan_mode="null")
     return Response(body, media_type="application/json")
+
+
+def compressed(response: Response, accept_encoding: str) -> Response:
+    """The response compressed with gzip if the client accepts it: for responses of many numbers."""
+    if "gzip" not in accept_encoding:
+        return response
+    packed = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS)
+    body = packed.compress(bytes(response.body)) + packed.flush()
+    return Response(
+        body, media_type=response.media_type, headers={"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    )

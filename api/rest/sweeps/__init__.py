@@ -27,4 +27,5 @@ Modules:
     sweep_view                Composes the response for a sweep: its row, best trial, budget, devices and estimated time
                               left
     time_left                 Estimates the remaining time of a sweep from its recent trials
+    trial_timeline_routes     The timeline of a sweep by trial over REST: when each attempt was queued and when it ran
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.json_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.db.queries import curve_grid, curves
 from podium.db.queries.curve_grid import MAX_BAND_TRIALS, Grid, Panel, Request
@@ -144,8 +143,7 @@ def show_curve_grid(
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
         found = curve_grid.grid(connection, sweep, filter_condition(connection, filter, sweep), request)
-    response = json_response(_content(found, request, dict(sweep.objectives)))
-    return _compressed(response) if "gzip" in accept_encoding else response
+    return compressed(json_response(_content(found, request, dict(sweep.objectives))), accept_encoding)
 
 
 def _x_axis(x: str) -> str:
@@ -205,10 +203,3 @@ def _short(values: NDArray[np.float64]) -> NDArray[Any]:
     if sizes.size and (sizes.max() > _LARGEST or sizes.min() < 1 / _LARGEST):
         return values
     return values.astype(np.float32)
-
-
-def _compressed(response: Response) -> Response:
-    packed = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS)
-    body = packed.compress(bytes(response.body)) + packed.flush()
-    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    return Response(body, media_type="application/json", headers=headers)
