@@ -18,7 +18,8 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
   return minus(String(Number(value.toPrecision(digits))));
 }
 
-function minus(text: string): string {
+/** With a minus sign instead of a hyphen. */
+export function minus(text: string): string {
   return text.replace(/^-/, "−").replace(/e-/, "e−");
 }
 

@@ -70,3 +70,19 @@ export function token(name: string): string {
 }
 
 export const SERIES = [1, 2, 3, 4, 5, 6, 7, 8].map(number => `--series-${number}`);
+
+/** Draws with the tokens of the light theme, whatever the theme of the page is: a picture to print or to share. */
+export function withLightTokens<T>(draw: () => T): T {
+  const { dataset } = document.documentElement;
+  const before = dataset.theme;
+  const held = tokens;
+  dataset.theme = "light";
+  tokens = new Map();
+  try {
+    return draw();
+  } finally {
+    if (before === undefined) delete dataset.theme;
+    else dataset.theme = before;
+    tokens = held;
+  }
+}

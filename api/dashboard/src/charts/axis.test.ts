@@ -47,9 +47,9 @@ describe("ticks", () => {
       "0.4",
       "0.6",
       "0.8",
-      "1",
+      "1.0",
     ]);
-    expect(ticksOf(LR, 3).map(tick => tick.label)).toEqual(["1e−5", "0.001", "0.1"]);
+    expect(ticksOf(LR, 3).map(tick => tick.label)).toEqual(["1e−5", "1e−3", "1e−1"]);
   });
 
   test("of an integer axis are integers", () => {

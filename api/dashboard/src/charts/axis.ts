@@ -1,5 +1,6 @@
-// A chart axis: maps values to positions from 0 to 1, and chooses tick labels. Pure.
-import { formatNumber, formatValue } from "../format";
+// A chart axis: maps values to positions from 0 to 1 and back; its name, unit and ticks. Pure.
+import { formatValue } from "../format";
+import { labelsOf, logTicks, numberTicks, type Unit, unitLabel, unitTicks, type ValueTick } from "./ticks";
 
 export type Scalar = string | number | boolean | null;
 export type Goal = "minimize" | "maximize";
@@ -14,7 +15,7 @@ export type Axis = {
   high: number;
   choices: readonly Scalar[];
   goal?: Goal; // of an objective
-  ticks?: (axis: Axis, count: number) => Tick[]; // instead of round numbers, for example round times
+  unit?: Unit; // of the values: its ticks are round in it, and have it in their labels
 };
 
 export type Tick = { at: number; label: string };
@@ -48,61 +49,42 @@ export function numberAt(axis: Axis, place: number): number {
   return axis.low + (axis.high - axis.low) * place;
 }
 
-/** About `count` values to label: round numbers, or every choice. */
+/** The number or the choice at a position. */
+export function valueAt(axis: Axis, place: number): Scalar {
+  if (axis.kind !== "choice") return numberAt(axis, place);
+  return axis.choices[Math.min(axis.choices.length - 1, Math.floor(place * axis.choices.length))] ?? null;
+}
+
+/** About `count` values to label: round ones, or every n-th choice. */
 export function ticksOf(axis: Axis, count: number): Tick[] {
   if (axis.kind === "choice") return choiceTicks(axis, count);
-  if (axis.ticks && axis.high > axis.low) return axis.ticks(axis, count);
-  if (axis.high === axis.low) return [{ at: 0.5, label: formatNumber(axis.low) }];
-  const values = axis.log
-    ? logValues(axis.low, axis.high, count)
-    : linearValues(axis.low, axis.high, count, axis.integer);
-  return values.map(value => ({ at: placeOn(axis, value) ?? 0, label: formatNumber(value) }));
+  if (axis.high === axis.low) return [{ at: 0.5, label: labelsOf([axis.low])[0] as string }];
+  return valueTicks(axis, count).map(({ value, label }) => ({ at: placeOn(axis, value) ?? 0, label }));
+}
+
+function valueTicks({ low, high, log, unit, integer }: Axis, count: number): ValueTick[] {
+  if (!log) return unit ? unitTicks(unit, low, high, count) : numberTicks(low, high, count, integer);
+  const found = logTicks(low, high, count);
+  return unit ? found.map(({ value }) => ({ value, label: unitLabel(unit, value) })) : found;
 }
 
 function choiceTicks(axis: Axis, count: number): Tick[] {
-  const every = Math.max(1, Math.ceil(axis.choices.length / Math.max(count, 8)));
+  const every = Math.max(1, Math.ceil(axis.choices.length / Math.max(1, count)));
   return axis.choices
     .map((choice, index) => ({ at: (index + 0.5) / axis.choices.length, label: formatValue(choice) }))
     .filter((_, index) => index % every === 0);
 }
 
-function linearValues(low: number, high: number, count: number, integer: boolean): number[] {
-  const rough = (high - low) / Math.max(1, count);
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const round = [0.5, 1, 2, 5, 10].map(factor => factor * size);
-  const fit = round.findIndex(each => each >= rough);
-  if (integer) return multiples(Math.max(1, Math.round(round[fit] as number)), low, high);
-  const values = multiples(round[fit] as number, low, high);
-  return values.length < 2 ? multiples(round[fit - 1] as number, low, high) : values; // a single tick does not show the scale
+/** The name of an axis for people. */
+export function titleOf({ key, name }: Pick<Axis, "key" | "name">): string {
+  return key === "running_s" ? "running time" : name;
 }
 
-function multiples(step: number, low: number, high: number): number[] {
-  const first = Math.ceil(low / step - 1e-9);
-  const last = Math.floor(high / step + 1e-9);
-  const values: number[] = [];
-  for (let index = first; index <= last; index += 1) values.push(Number((index * step).toPrecision(12)));
-  return values;
-}
+const UNIT_NAMES: Record<Unit, string> = { duration: "s", clock: "seconds since 1970", megabytes: "MB" };
 
-function logValues(low: number, high: number, count: number): number[] {
-  const first = Math.ceil(Math.log10(low) - 1e-9);
-  const last = Math.floor(Math.log10(high) + 1e-9);
-  if (last - first < 2) return within([1, 2, 5], first - 1, last + 1, low, high, count);
-  const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, count)));
-  const values: number[] = [];
-  for (let power = first; power <= last; power += every) values.push(Number(`1e${power}`));
-  return values;
-}
-
-function within(factors: number[], first: number, last: number, low: number, high: number, count: number): number[] {
-  const values: number[] = [];
-  for (let power = first; power <= last; power += 1) {
-    for (const factor of factors) {
-      const value = Number(`${factor}e${power}`);
-      if (value >= low && value <= high) values.push(value);
-    }
-  }
-  return values.length >= 2 ? values : linearValues(low, high, count, false);
+/** The name of a column of its values: with the unit. */
+export function columnNameOf(axis: Axis): string {
+  return axis.unit ? `${titleOf(axis)} (${UNIT_NAMES[axis.unit]})` : titleOf(axis);
 }
 
 /** A numeric axis over the given values, with a small margin at both ends. */
@@ -110,7 +92,7 @@ export function numberAxis(
   key: string,
   name: string,
   values: Iterable<number>,
-  { log = false, integer = false, goal }: { log?: boolean; integer?: boolean; goal?: Goal } = {},
+  { log = false, integer = false, goal, unit }: { log?: boolean; integer?: boolean; goal?: Goal; unit?: Unit } = {},
 ): Axis {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -121,7 +103,7 @@ export function numberAxis(
   if (low > high) [low, high] = log ? [0.1, 1] : [0, 1];
   else if (low === high)
     [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 20, high + (Math.abs(high) || 1) / 20];
-  return { key, name, kind: "number", log, integer, low, high, choices: [], goal };
+  return { key, name, kind: "number", log, integer, low, high, choices: [], goal, unit };
 }
 
 /** The axis with a margin at both ends, so that no point overlaps the frame. */

@@ -2,17 +2,20 @@
 import { memo, useCallback, useMemo } from "react";
 import { formatCount } from "../format";
 import { token } from "../theme";
-import { type Axis, withRoom } from "./axis";
+import { type Axis, columnNameOf, titleOf, valueAt, withRoom } from "./axis";
 import { HOVER_TOKEN, SHADES, shades } from "./colour";
 import { COLUMNS, MIN_TRIALS, ROWS, surface } from "./contour-grid";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
+import type { Rows } from "./export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
+import type { LegendItem } from "./legend";
 import { Plot } from "./plot";
+import { rampText } from "./ramp-text";
 import { closest } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
+import { RANK, trialRows } from "./trial-rows";
 import { TrialTip } from "./trial-tooltip";
-import { countUnfinished, isUnfinished } from "./unfinished";
-import { UnfinishedLegend } from "./unfinished-legend";
+import { countUnfinished, isUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";
 
 type ContourProps = {
   points: Points;
@@ -91,37 +94,55 @@ export const Contour = memo(function Contour({
   );
   const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasSurface ? "" : "; too few for a surface"}.`;
   return (
-    <>
-      <Plot
-        x={x}
-        y={y}
-        height={340}
-        label={label}
-        draw={draw}
-        drawOver={drawOver}
-        nearest={nearest}
-        order={() => drawn.rows}
-        pointOf={pointOf}
-        describe={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
-        active={active !== null && inside[active] ? active : null}
-        onActive={onActive}
-        onOpen={onOpen}
-      />
-      <ul className="plot-legend">
-        <li>
-          <span className="plot-ramp" /> {metric.name}, {rampText(metric)}
-          {hasSurface && "; the surface shows expected values, blank where no trial is near"}
-        </li>
-        <UnfinishedLegend counts={counts} />
-        {!hasSurface && <li>{surfaceHint(rows.length)}</li>}
-      </ul>
-    </>
+    <Plot
+      x={x}
+      y={y}
+      name="contour"
+      title={`${titleOf(metric)} over ${titleOf(x)} and ${titleOf(y)}`}
+      height={340}
+      label={label}
+      legend={legendOf(metric, counts, rows.length)}
+      rows={() => tableOf(points, drawn.rows, [x, y, metric], shares, cells)}
+      draw={draw}
+      drawOver={drawOver}
+      nearest={nearest}
+      order={() => drawn.rows}
+      pointOf={pointOf}
+      describe={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
+      active={active !== null && inside[active] ? active : null}
+      onActive={onActive}
+      onOpen={onOpen}
+    />
   );
 });
 
-/** What the colours mean. */
-export function rampText({ goal }: Axis): string {
-  return goal ? "worst to best by rank" : "high to low by rank";
+function legendOf(metric: Axis, counts: UnfinishedCounts, count: number): LegendItem[] {
+  const ramp = `${titleOf(metric)}, ${rampText(metric)}`;
+  if (count >= MIN_TRIALS) {
+    const label = `${ramp}; the surface shows expected values, blank where no trial is near`;
+    return [{ sign: "ramp", label }, ...unfinishedItems(counts)];
+  }
+  return [{ sign: "ramp", label: ramp }, ...unfinishedItems(counts), { sign: "note", label: surfaceHint(count) }];
+}
+
+/** The trials, then the surface by the middles of its cells. */
+function tableOf(
+  points: Points,
+  rows: readonly number[],
+  [x, y, metric]: readonly [Axis, Axis, Axis],
+  shares: Float64Array,
+  cells: Float64Array | null,
+): Rows {
+  const columns = Object.fromEntries(
+    [x, y, metric].map(axis => [columnNameOf(axis), (row: number) => columnOf(points, axis.key)[row]]),
+  );
+  const trials = trialRows(points, rows, { ...columns, [RANK]: (row: number) => shares[row] });
+  const surface = [...(cells ?? [])].flatMap((share, cell) => {
+    if (Number.isNaN(share)) return [];
+    const [across, up] = [((cell % COLUMNS) + 0.5) / COLUMNS, (Math.floor(cell / COLUMNS) + 0.5) / ROWS];
+    return [["surface", "", "", valueAt(x, across), valueAt(y, up), "", share]];
+  });
+  return [...trials, ...surface];
 }
 
 /** Why there is no surface. */

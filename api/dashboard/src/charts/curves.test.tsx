@@ -32,7 +32,7 @@ test("the description has the best value of all curves", () => {
 test("without a goal there is no best value and no ramp", () => {
   show({ goal: undefined });
   expect(screen.getByRole("img", { name: "Curves of loss, 3 trials." })).toBeTruthy();
-  expect(legend()).toEqual(["● at the end: still running", "┄ pruned, failed or cancelled"]);
+  expect(legend()).toEqual(["● at the end: still running", "pruned, failed or cancelled"]);
 });
 
 test("the legend lists only what is drawn", () => {

@@ -5,9 +5,10 @@ import { SERIES, token } from "../theme";
 import { type Axis, type Goal, numberAt, numberAxis, placeOn, robustAxis, withRoom } from "./axis";
 import { HOVER_TOKEN, shadeOf, shades } from "./colour";
 import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-values";
+import type { Rows } from "./export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
+import type { LegendItem } from "./legend";
 import { Plot } from "./plot";
-import "./curves.css";
 
 export type CurvesProps = {
   curves: readonly Curve[];
@@ -117,24 +118,25 @@ export function Curves(props: CurvesProps) {
   const order = () => curves.map((_, item) => item);
   const idOf = (item: number | null) => (item === null ? null : (curves[item]?.trial_id ?? null));
   return (
-    <>
-      <Plot
-        x={x}
-        y={y}
-        height={height}
-        label={labelOf(curves, metric, goal)}
-        draw={draw}
-        drawOver={drawOver}
-        nearest={nearest}
-        order={order}
-        pointOf={(item, frame) => pointAt(item, cursor.current, frame)}
-        describe={item => <CurveTip curve={curves[item] as Curve} step={cursor.current} metric={metric} goal={goal} />}
-        active={active}
-        onActive={item => onHover(idOf(item))}
-        onOpen={item => onOpen?.((curves[item] as Curve).trial_id)}
-      />
-      <Legend curves={curves} colours={colours} goal={goal} />
-    </>
+    <Plot
+      x={x}
+      y={y}
+      name={`curves-${metric}`}
+      title={`${metric} by step`}
+      legend={legendOf(curves, colours, goal)}
+      rows={() => tableOf(curves, lines, metric, smooth)}
+      height={height}
+      label={labelOf(curves, metric, goal)}
+      draw={draw}
+      drawOver={drawOver}
+      nearest={nearest}
+      order={order}
+      pointOf={(item, frame) => pointAt(item, cursor.current, frame)}
+      describe={item => <CurveTip curve={curves[item] as Curve} step={cursor.current} metric={metric} goal={goal} />}
+      active={active}
+      onActive={item => onHover(idOf(item))}
+      onOpen={item => onOpen?.((curves[item] as Curve).trial_id)}
+    />
   );
 }
 
@@ -153,7 +155,7 @@ function axesFor(
 }
 
 function colouring(curves: readonly Curve[], goal: Goal | undefined, colours: "result" | "series") {
-  if (colours === "series") return (item: number) => token(SERIES[item % SERIES.length] as string);
+  if (colours === "series") return (item: number) => token(seriesOf(item));
   const [shares, ramp] = [endShares(curves, goal), shades()];
   return (item: number) => {
     const isOver = curves[item]?.state === "finished" || curves[item]?.state === "running";
@@ -185,32 +187,32 @@ function CurveTip({ curve, step, metric, goal }: { curve: Curve; step: number | 
   );
 }
 
-function Legend({ curves, colours, goal }: { curves: readonly Curve[]; colours: string; goal?: Goal }) {
-  if (colours === "series") {
-    return (
-      <ul className="plot-legend">
-        {curves.map((curve, item) => (
-          <li key={curve.trial_id}>
-            <span className={`plot-sign plot-sign-line curves-series-${(item % SERIES.length) + 1}`} /> trial{" "}
-            {curve.number}
-          </li>
-        ))}
-      </ul>
-    );
-  }
-  return (
-    <ul className="plot-legend">
-      {goal && (
-        <li>
-          <span className="plot-ramp" /> last value, worst to best
-        </li>
-      )}
-      {curves.some(curve => curve.state === "running") && <li>● at the end: still running</li>}
-      {curves.some(curve => curve.state !== "running" && curve.state !== "finished") && (
-        <li>┄ pruned, failed or cancelled</li>
-      )}
-    </ul>
+function legendOf(curves: readonly Curve[], colours: "result" | "series", goal?: Goal): LegendItem[] {
+  if (colours === "series")
+    return curves.map(({ number }, item) => ({ sign: "line", token: seriesOf(item), label: `trial ${number}` }));
+  const items: LegendItem[] = goal ? [{ sign: "ramp", label: "last value, worst to best" }] : [];
+  if (curves.some(({ state }) => state === "running"))
+    items.push({ sign: "note", label: "● at the end: still running" });
+  if (curves.some(({ state }) => state !== "running" && state !== "finished"))
+    items.push({ sign: "dashed", token: "--text-3", label: "pruned, failed or cancelled" });
+  return items;
+}
+
+function seriesOf(item: number): string {
+  return SERIES[item % SERIES.length] as string;
+}
+
+function tableOf(
+  curves: readonly Curve[],
+  lines: readonly (readonly number[])[],
+  metric: string,
+  smooth: number,
+): Rows {
+  const head = ["trial", "state", "step", metric, ...(smooth > 0 ? ["smoothed"] : [])];
+  const rows = curves.flatMap(({ number, state, steps, values }, item) =>
+    steps.map((step, at) => [number, state, step, values[at], ...(smooth > 0 ? [lines[item]?.[at]] : [])]),
   );
+  return [head, ...rows];
 }
 
 function labelOf(curves: readonly Curve[], metric: string, goal: Goal | undefined): string {

@@ -53,7 +53,8 @@ export function drawPoints(
   }
   const radius = rows.length > MANY ? 1.5 : rows.length > 500 ? 2.5 : 3.5;
   const alpha = rows.length > MANY ? 0.55 : 0.85;
-  if (rows.length > SOME) drawPicture(context, frame, places, groups, shares !== undefined, radius, alpha);
+  const isRaster = rows.length > SOME && "createImageData" in context; // an SVG file has circles
+  if (isRaster) drawPicture(context, frame, places, groups, shares !== undefined, radius, alpha);
   else drawCircles(context, frame, places, groups, shares !== undefined, radius, alpha);
   if (unfinished.length > 0) drawUnfinished(context, frame, places, unfinished, states, radius);
 }

@@ -1,7 +1,7 @@
 // Empirical distribution of the result: which share of the finished trials is at least as good as a value.
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
-import { type Axis, numberAxis, placeOn, type Scalar } from "./axis";
+import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
@@ -13,7 +13,7 @@ type EdfProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive"
   log: boolean;
 };
 
-const SHARE = numberAxis("share", "share of finished trials (%)", [0, 100]);
+const SHARE = withRoom(numberAxis("share", "share of finished trials (%)", [0, 100]), 0.03);
 
 export const Edf = memo(function Edf({ points, metric, log, inside, ...rest }: EdfProps) {
   const x = useValueAxis(points, metric, log, inside);
@@ -24,7 +24,9 @@ export const Edf = memo(function Edf({ points, metric, log, inside, ...rest }: E
     middle === undefined
       ? `Distribution of ${metric.name}: no trial has finished.`
       : `Distribution of ${metric.name} over ${formatCount(sorted.length)} finished trials; half have at most ${formatNumber(middle)}.`;
-  return <Scatter points={points} x={x} y={SHARE} ys={ys} inside={inside} line={line} label={label} {...rest} />;
+  const title = `Distribution of ${titleOf(metric)}`;
+  const drawn = { points, x, y: SHARE, ys, inside, line, label, title };
+  return <Scatter name="distribution" {...drawn} {...rest} />;
 });
 
 /** The share of finished trials with at most the value of each row, in percent, and their values in ascending order. */

@@ -1,8 +1,8 @@
 // The frame of a chart: its plot area, tick labels that do not overlap, and titles.
 
 import { recordingContext } from "../testing/recording-canvas";
-import { numberAxis } from "./axis";
-import { clipped, drawFrame, frameIn, xAt, yAt } from "./frame";
+import { type Axis, numberAxis } from "./axis";
+import { clipped, drawFrame, frameIn, labelsIn, xAt, yAt } from "./frame";
 
 const X = numberAxis("number", "trial", [0, 100], { integer: true });
 const Y = numberAxis("value", "loss", [0, 1]);
@@ -32,25 +32,65 @@ test("a tiny canvas still has a plot", () => {
   expect([width, height]).toEqual([10, 10]);
 });
 
-test("tick labels on the x axis do not overlap", () => {
-  const { context, named } = recordingContext();
-  const frame = { ...frameIn(SIZE, Y), width: 80 };
-  drawFrame(context, frame, { ...X, low: 1_000_000, high: 9_000_000 }, Y);
-  const labels = named("fillText").filter(call => call.state.textBaseline === "top");
-  const places = labels.map(({ args: [text, at] }) => ({
-    from: Number(at) - String(text).length * 3.1,
-    to: Number(at) + String(text).length * 3.1,
-  }));
-  expect(labels.length).toBeGreaterThan(0);
-  for (const [index, place] of places.slice(1).entries()) expect(place.from).toBeGreaterThan(places[index]?.to ?? 0);
+const LONG = Array.from({ length: 12 }, (_, index) => `a-very-long-choice-number-${index}`);
+
+test.each([90, 390, 1440, 2560])("labels do not overlap at a width of %d px", width => {
+  const size = { width, height: 280 };
+  const axes: Axis[] = [
+    X,
+    { ...X, low: 1_000_000, high: 9_000_000 },
+    numberAxis("t", "time", [0, 90_000], { unit: "duration" }),
+    numberAxis("lr", "lr", [1e-7, 10], { log: true }),
+    numberAxis("s", "score", [0.731231, 0.731239]),
+    { ...X, kind: "choice", choices: LONG },
+  ];
+  for (const x of axes) {
+    for (const y of axes) {
+      const frame = frameIn(size, y);
+      const labels = labelsIn(frame, x, y);
+      const across = labels.filter(({ of }) => of === "x");
+      for (const [index, label] of across.slice(1).entries())
+        expect(label.left).toBeGreaterThan((across[index]?.left ?? 0) + (across[index]?.width ?? 0));
+      const up = labels.filter(({ of }) => of === "y").sort((one, other) => one.top - other.top);
+      for (const [index, label] of up.slice(1).entries())
+        expect(label.top).toBeGreaterThan((up[index]?.top ?? 0) + (up[index]?.height ?? 0));
+      for (const { left, text } of labels) {
+        expect(left).toBeGreaterThanOrEqual(-1);
+        expect(text).not.toBe("");
+      }
+    }
+  }
 });
 
-test("titles name the axis, its unit and a log scale", () => {
+test.each([300, 390, 900])("numbers next to the y axis are never cut at a width of %d px", width => {
+  for (const high of [1, 0.002, 12_345, 3e-7, 1e12, 0.98765]) {
+    const y = numberAxis("value", "loss", [0, high]);
+    const up = labelsIn(frameIn({ width, height: 280 }, y), X, y).filter(({ of }) => of === "y");
+    expect(up.map(({ text }) => text)).toEqual(up.map(({ full }) => full));
+  }
+});
+
+test("long names are cut in the middle and kept for a tooltip", () => {
+  const frame = frameIn({ width: 390, height: 280 }, Y);
+  const name = `val/${"very-".repeat(12)}long`;
+  const labels = labelsIn(frame, { ...X, kind: "choice", choices: LONG.slice(0, 4) }, { ...Y, name });
+  const choice = labels.find(({ of }) => of === "x");
+  expect(choice?.text).toMatch(/^a-.*….*0$/);
+  expect(choice?.full).toBe("a-very-long-choice-number-0");
+  expect(labels.find(({ of }) => of === "y title")).toMatchObject({
+    full: name,
+    text: expect.stringMatching(/….*long$/),
+  });
+});
+
+test("titles name the axis and a log scale, and labels have the unit", () => {
   const { context, named } = recordingContext();
   const log = numberAxis("value", "loss", [0.001, 10], { log: true });
-  drawFrame(context, frameIn(SIZE, log), numberAxis("running_s", "running_s", [0, 9]), log);
+  const x = numberAxis("running_s", "running_s", [0, 540], { unit: "duration" });
+  drawFrame(context, frameIn(SIZE, log), x, log);
   const texts = named("fillText").map(call => call.args[0]);
-  expect(texts).toContain("running time (s)");
+  expect(texts).toContain("running time");
+  expect(texts).toContain("5 min");
   expect(texts).toContain("loss, log scale");
 });
 

@@ -1,12 +1,12 @@
 // Optimization history: the value of every trial in order, and the best so far.
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
-import { type Axis, numberAxis, placeOn, type Scalar, withRoom } from "./axis";
+import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
+import type { LegendItem } from "./legend";
 import { Scatter } from "./scatter";
 import { columnOf, numbersOf, type Points } from "./trial-columns";
-import { countUnfinished } from "./unfinished";
-import { UnfinishedLegend } from "./unfinished-legend";
+import { countUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";
 import { useValueAxis } from "./use-value-axis";
 
 export type HistoryProps = {
@@ -21,17 +21,13 @@ export type HistoryProps = {
   onOpen?: (row: number) => void;
 };
 
-const UNITS: [string, number][] = [
-  ["h", 3600],
-  ["min", 60],
-  ["s", 1],
-];
-
 export const History = memo(function History({ points, metric, by, log, inside, ...rest }: HistoryProps) {
   const { xs, name } = useMemo(() => across(points, by), [points, by]);
   const x = useMemo(() => {
     const numbers = xs.filter(value => typeof value === "number") as number[];
-    return withRoom(numberAxis(by === "number" ? "number" : "time", name, numbers, { integer: by === "number" }), 0.02);
+    const isNumber = by === "number";
+    const kind = isNumber ? { integer: true } : { unit: "duration" as const };
+    return withRoom(numberAxis(isNumber ? "number" : "time", name, numbers, kind), 0.02);
   }, [xs, name, by]);
   const y = useValueAxis(points, metric, log, inside);
   const best = useMemo(() => bestSoFar(points, metric, xs, inside), [points, metric, xs, inside]);
@@ -48,50 +44,41 @@ export const History = memo(function History({ points, metric, by, log, inside, 
     : metric.goal
       ? `${metric.name}: no trial has finished.`
       : `${metric.name} of ${formatCount(points.shown)} trials.`;
+  const bestAt = useMemo(() => new Set(best.map(({ row }) => row)), [best]);
+  const isBetter = metric.goal && { "improves on all before": (row: number) => bestAt.has(row) };
   return (
-    <>
-      <Scatter
-        points={points}
-        x={x}
-        y={y}
-        xs={xs}
-        inside={inside}
-        marked={marked}
-        line={line}
-        label={label}
-        {...rest}
-      />
-      <ul className="plot-legend">
-        <li>
-          <span className="plot-sign" /> trial
-        </li>
-        {metric.goal && (
-          <li>
-            <span className="plot-sign plot-sign-line history-best" /> best so far
-          </li>
-        )}
-        <UnfinishedLegend counts={counts} />
-        {beyond > 0 && (
-          <li>
-            {formatCount(beyond)} {beyond === 1 ? "outlier" : "outliers"} drawn at the edge
-          </li>
-        )}
-      </ul>
-    </>
+    <Scatter
+      points={points}
+      name={by === "number" ? "history" : "history-by-time"}
+      title={`History of ${titleOf(metric)}`}
+      x={x}
+      y={y}
+      xs={xs}
+      inside={inside}
+      marked={marked}
+      line={line}
+      label={label}
+      legend={useMemo(() => legendOf(metric, counts, beyond), [metric, counts, beyond])}
+      columns={isBetter}
+      {...rest}
+    />
   );
 });
+
+function legendOf(metric: Axis, counts: UnfinishedCounts, beyond: number): LegendItem[] {
+  const items: LegendItem[] = [{ sign: "dot", token: "--accent", label: "trial" }];
+  if (metric.goal) items.push({ sign: "line", token: "--gold", label: "best so far" });
+  items.push(...unfinishedItems(counts));
+  const outliers = `${formatCount(beyond)} ${beyond === 1 ? "outlier" : "outliers"} drawn at the edge`;
+  return beyond > 0 ? [...items, { sign: "note", label: outliers }] : items;
+}
 
 function across(points: Points, by: "number" | "time"): { xs: readonly Scalar[]; name: string } {
   if (by === "number") return { xs: columnOf(points, "number"), name: "trial" };
   const [ends, durations] = [columnOf(points, "ended_at"), columnOf(points, "duration_s")];
   const starts = ends.flatMap((end, row) => (typeof end === "number" ? [end - Number(durations[row] ?? 0)] : []));
   const first = starts.reduce((least, start) => Math.min(least, start), Number.POSITIVE_INFINITY);
-  const last = ends.reduce<number>((most, end) => (typeof end === "number" ? Math.max(most, end) : most), first);
-  const [unit, seconds] = UNITS.find(([, each]) => last - first >= 2 * each) ?? ["s", 1];
-  return {
-    xs: ends.map(end => (typeof end === "number" ? (end - first) / seconds : null)),
-    name: `time since the first start (${unit})`,
-  };
+  return { xs: ends.map(end => (typeof end === "number" ? end - first : null)), name: "time since the first start" };
 }
 
 type Best = { row: number; x: number; value: number };

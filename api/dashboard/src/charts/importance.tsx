@@ -2,6 +2,9 @@
 import type { Schemas } from "../api";
 import { formatCount, formatShare } from "../format";
 import { CutName } from "../widgets/cut-name";
+import { barFigure } from "./bar-figure";
+import { ExportMenu } from "./export";
+import type { Figure } from "./export-file";
 import "./importance.css";
 
 export type ImportanceView = Schemas["ImportanceView"];
@@ -35,7 +38,10 @@ export function Importance({ importance }: { importance: ImportanceView }) {
           ))}
         </tbody>
       </table>
-      <p className="importance-note">{noteOf(importance)}</p>
+      <div className="plot-foot">
+        <p className="importance-note">{noteOf(importance)}</p>
+        <ExportMenu name="importance" figure={() => figureOf(importance)} />
+      </div>
       {left.length > 0 && (
         <details className="importance-note">
           <summary>{formatCount(left.length)} not computed</summary>
@@ -50,6 +56,12 @@ export function Importance({ importance }: { importance: ImportanceView }) {
       )}
     </div>
   );
+}
+
+function figureOf({ importances, metric }: ImportanceView): Figure {
+  const bars = Object.entries(importances ?? {}).map(([name, value]) => ({ name, value, text: formatShare(value) }));
+  const title = `Importance of parameters for the rank of ${metric}`;
+  return barFigure({ name: "importance", title }, bars, ["parameter", "importance (share of variance)"]);
 }
 
 /** The number of trials that the result is based on, and whether an update is in progress. */

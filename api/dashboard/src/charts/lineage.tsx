@@ -2,8 +2,13 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Schemas } from "../api";
+import type { Size } from "../canvas";
 import { formatCount, formatNumber, formatValue } from "../format";
+import { token } from "../theme";
 import { shadeOf, shades } from "./colour";
+import { ExportMenu } from "./export";
+import type { Figure, Rows } from "./export-file";
+import { Legend, type LegendItem } from "./legend";
 import "./lineage.css";
 
 export type Interval = Schemas["IntervalView"];
@@ -76,14 +81,75 @@ export function Lineage({ intervals, goal, metric }: Props) {
           </defs>
         </svg>
       </div>
-      <ul className="plot-legend">
-        <li>
-          <span className="plot-ramp" /> {metric} at the end of an interval, worst to best by rank
-        </li>
-        <li>→ continues another trial, with changed parameters</li>
-      </ul>
+      <div className="plot-foot">
+        <Legend items={legendOf(metric)} />
+        <ExportMenu name="lineage" figure={() => figureOf({ intervals, goal, metric }, { width, height })} />
+      </div>
     </div>
   );
+}
+
+function legendOf(metric: string): LegendItem[] {
+  return [
+    { sign: "ramp", label: `${metric} at the end of an interval, worst to best by rank` },
+    { sign: "note", label: "→ continues another trial, with changed parameters" },
+  ];
+}
+
+function figureOf({ intervals, goal, metric }: Props, size: Size): Figure {
+  return {
+    ...{ name: "lineage", title: "Lineage of the population", size: { ...size, width: Math.max(480, size.width) } },
+    legend: legendOf(metric),
+    draw: context => drawLineage(context, layoutOf(intervals, goal)),
+    rows: () => tableOf(intervals, metric),
+  };
+}
+
+function tableOf(intervals: readonly Interval[], metric: string): Rows {
+  const names = [...new Set(intervals.flatMap(each => Object.keys(each.params)))];
+  const rows = intervals.map(each => [
+    ...[each.trial, each.interval, each.value, each.step, each.donor, each.donor_interval],
+    ...names.map(name => (each.params[name] === undefined ? "" : formatExact(each.params[name]))),
+  ]);
+  return [["trial", "interval", metric, "step", "donor", "donor interval", ...names], ...rows];
+}
+
+function formatExact(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function drawLineage(context: CanvasRenderingContext2D, layout: ReturnType<typeof layoutOf>): void {
+  const { cells, arrows, trials, first, last } = layout;
+  const colours = shades();
+  context.font = `11px ${token("--font")}`;
+  context.fillStyle = token("--text-2");
+  context.textAlign = "center";
+  for (let number = first; number <= last; number += 1)
+    context.fillText(String(number), xOf(number, first) + CELL.width / 2, 11);
+  context.textAlign = "right";
+  for (const [row, { number }] of trials.entries())
+    context.fillText(String(number), LABEL - 8, yOf(row) + CELL.height - 4);
+  for (const { interval, row, share } of cells) {
+    context.fillStyle = share === null ? token("--surface-3") : (colours[shadeOf(share)] as string);
+    context.fillRect(xOf(interval, first), yOf(row), CELL.width, CELL.height);
+  }
+  for (const arrow of arrows) drawArrow(context, arrow, first);
+}
+
+function drawArrow(context: CanvasRenderingContext2D, { from, to }: { from: Place; to: Place }, first: number): void {
+  const [x1, y1] = [xOf(from.interval, first) + CELL.width, yOf(from.row) + CELL.height / 2];
+  const [x2, y2] = [xOf(to.interval, first), yOf(to.row) + CELL.height / 2];
+  const angle = Math.atan2(y2 - y1, x2 - x1);
+  context.strokeStyle = token("--series-2");
+  context.lineWidth = 1.25;
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  for (const turn of [0.5, -0.5]) {
+    context.moveTo(x2, y2);
+    context.lineTo(x2 - 5 * Math.cos(angle + turn), y2 - 5 * Math.sin(angle + turn));
+  }
+  context.stroke();
 }
 
 type Place = { row: number; interval: number };

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { formatNumber, formatValue } from "../format";
 import { CutName } from "../widgets/cut-name";
-import { type Axis, numberAt, placeOn, type Scalar, ticksOf } from "./axis";
+import { type Axis, numberAt, placeOn, type Scalar, ticksOf, titleOf } from "./axis";
 import type { Brush } from "./brush-filter";
 import { BOTTOM, placeAt, placeY, TOP } from "./parallel-lines";
 
@@ -42,7 +42,7 @@ export function ParallelAxis(props: AxisProps) {
               className={last ? "parallel-tick parallel-tick-left" : "parallel-tick"}
               style={{ top: placeY(tick.at, height), maxWidth: gap - 14 }}
             >
-              {tick.label}
+              <CutName name={tick.label} />
             </span>
           ))}
           <Range {...props} />
@@ -81,7 +81,7 @@ function AxisName({ axis, gap, room, onMove }: AxisProps) {
         from.current = null;
       }}
     >
-      <CutName name={axis.key === "running_s" ? "running time (s)" : axis.name} />
+      <CutName name={titleOf(axis)} />
     </button>
   );
 }
@@ -203,7 +203,7 @@ function Choices({ axis, height, gap, brush, onBrush }: AxisProps) {
       aria-label={`${axis.name}: ${formatValue(choice)}`}
       onClick={() => toggle(choice)}
     >
-      {formatValue(choice)}
+      <CutName name={formatValue(choice)} />
     </button>
   ));
 }

@@ -44,6 +44,7 @@ function show(first: Brushes = {}) {
           setBrushes(next);
         }}
         onActive={vi.fn()}
+        legend={[]}
         onOrder={onOrder}
       />
     );

@@ -2,12 +2,17 @@
 import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
-import type { Axis } from "./axis";
+import { type Axis, columnNameOf } from "./axis";
 import { type Brush, type Brushes, countIn } from "./brush-filter";
 import { HOVER_TOKEN } from "./colour";
+import { drawAxes } from "./draw-parallel-axes";
+import { ExportMenu } from "./export";
+import type { Figure, Rows } from "./export-file";
+import { Legend, type LegendItem } from "./legend";
 import { ParallelAxis } from "./parallel-axis";
-import { axisX, drawOver, isAbsentOn, lineAt, linesOf } from "./parallel-lines";
-import type { Points } from "./trial-columns";
+import { axisX, drawBehind, drawLines, drawOver, isAbsentOn, type Lines, lineAt, linesOf } from "./parallel-lines";
+import { columnOf, type Points } from "./trial-columns";
+import { trialRows } from "./trial-rows";
 import { TrialTip } from "./trial-tooltip";
 import { useBrushedRows } from "./use-brushed-rows";
 import { useLineLayers } from "./use-parallel-layers";
@@ -25,14 +30,16 @@ export type ParallelProps = {
   onActive: (row: number | null) => void;
   onOpen?: (row: number) => void;
   onOrder: (keys: string[]) => void;
+  legend: readonly LegendItem[];
 };
 
 const HEIGHT = 400;
+const WIDE = 120; // px between axes in a picture
 const NARROWEST = 84; // px between axes; more axes scroll
 const TIP = 210;
 
 export function Parallel(props: ParallelProps) {
-  const { points, axes, shares, brushes, active, chosen, onBrushes, onRest, onActive, onOpen, onOrder } = props;
+  const { points, axes, shares, brushes, active, chosen, onBrushes, onRest, onActive, onOpen, onOrder, legend } = props;
   const box = useRef<HTMLDivElement>(null);
   const { width: room } = useSize(box);
   const width = Math.max(room, axes.length * NARROWEST);
@@ -76,57 +83,84 @@ export function Parallel(props: ParallelProps) {
   const gap = axes.length > 1 ? axisX(1, axes.length, width) - axisX(0, axes.length, width) : width;
   const label = `Parallel coordinates of ${formatCount(lines.count)} trials over ${axes.map(axis => axis.name).join(", ")}.`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it if it is wider than the page
-    <section ref={box} className="parallel" aria-label={label} tabIndex={0} onBlur={onRest}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: only for the pointer; the table is the keyboard alternative */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: only for the pointer; the table is the keyboard alternative */}
-      <div
-        className="parallel-inner"
-        style={{ width: room > 0 ? width : "100%", height: HEIGHT }}
-        onPointerMove={onPointerMove}
-        onPointerEnter={() => setIsActive(true)}
-        onPointerLeave={() => {
-          setIsActive(false);
-          onActive(null);
-        }}
-        onClick={event => active !== null && event.target instanceof HTMLCanvasElement && onOpen?.(active)}
-      >
-        <canvas ref={behind} className="plot-canvas" />
-        <canvas
-          ref={front}
-          className="plot-canvas"
-          role="img"
-          aria-label={`${label} ${formatCount(count)} selected by the brushes.`}
-        />
-        <canvas ref={over} className="plot-canvas" />
-        {room > 0 &&
-          axes.map((axis, index) => (
-            <ParallelAxis
-              key={axis.key}
-              axis={axis}
-              x={axisX(index, axes.length, width)}
-              gap={gap}
-              room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
-              last={index === axes.length - 1}
-              absent={isAbsentOn(lines, index)}
-              height={HEIGHT}
-              brush={brushes[axis.key]}
-              onBrush={(brush, isDone) => set(axis.key, brush, isDone)}
-              onMove={by => move(index, by)}
-            />
-          ))}
-        {active !== null && isActive && (
-          <div
-            className="plot-tip"
-            style={{ left: at.x + TIP + 24 > width ? at.x - TIP - 12 : at.x + 14, top: at.y, width: TIP }}
-          >
-            <TrialTip points={points} row={active} axes={axes} />
-          </div>
-        )}
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it if it is wider than the page */}
+      <section ref={box} className="parallel" aria-label={label} tabIndex={0} onBlur={onRest}>
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: only for the pointer; the table is the keyboard alternative */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: only for the pointer; the table is the keyboard alternative */}
+        <div
+          className="parallel-inner"
+          style={{ width: room > 0 ? width : "100%", height: HEIGHT }}
+          onPointerMove={onPointerMove}
+          onPointerEnter={() => setIsActive(true)}
+          onPointerLeave={() => {
+            setIsActive(false);
+            onActive(null);
+          }}
+          onClick={event => active !== null && event.target instanceof HTMLCanvasElement && onOpen?.(active)}
+        >
+          <canvas ref={behind} className="plot-canvas" />
+          <canvas
+            ref={front}
+            className="plot-canvas"
+            role="img"
+            aria-label={`${label} ${formatCount(count)} selected by the brushes.`}
+          />
+          <canvas ref={over} className="plot-canvas" />
+          {room > 0 &&
+            axes.map((axis, index) => (
+              <ParallelAxis
+                key={axis.key}
+                axis={axis}
+                x={axisX(index, axes.length, width)}
+                gap={gap}
+                room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
+                last={index === axes.length - 1}
+                absent={isAbsentOn(lines, index)}
+                height={HEIGHT}
+                brush={brushes[axis.key]}
+                onBrush={(brush, isDone) => set(axis.key, brush, isDone)}
+                onMove={by => move(index, by)}
+              />
+            ))}
+          {active !== null && isActive && (
+            <div
+              className="plot-tip"
+              style={{ left: at.x + TIP + 24 > width ? at.x - TIP - 12 : at.x + 14, top: at.y, width: TIP }}
+            >
+              <TrialTip points={points} row={active} axes={axes} />
+            </div>
+          )}
+        </div>
+        <p className="parallel-count" aria-live="polite">
+          {formatCount(count)} of {formatCount(lines.count)} trials
+        </p>
+      </section>
+      <div className="plot-foot">
+        <Legend items={legend} />
+        <ExportMenu name="parallel coordinates" figure={() => figureOf(props, lines, inside)} />
       </div>
-      <p className="parallel-count" aria-live="polite">
-        {formatCount(count)} of {formatCount(lines.count)} trials
-      </p>
-    </section>
+    </>
   );
+}
+
+function figureOf({ points, axes, shares, brushes, legend }: ParallelProps, lines: Lines, inside: Uint8Array): Figure {
+  return {
+    name: "parallel-coordinates",
+    title: "Parallel coordinates",
+    size: { width: Math.max(900, axes.length * WIDE), height: HEIGHT },
+    legend,
+    draw: (context, size) => {
+      drawBehind(context, size, lines, inside);
+      drawLines(context, size, lines, inside, shares);
+      drawAxes(context, size, axes, brushes);
+    },
+    rows: () => tableOf(points, axes, inside),
+  };
+}
+
+function tableOf(points: Points, axes: readonly Axis[], inside: Uint8Array): Rows {
+  const columns = axes.map(axis => [columnNameOf(axis), (row: number) => columnOf(points, axis.key)[row]] as const);
+  const rows = columnOf(points, "id").map((_, row) => row);
+  return trialRows(points, rows, { ...Object.fromEntries(columns), "inside the brushes": row => inside[row] === 1 });
 }

@@ -1,8 +1,9 @@
 // Two objectives: the trials on the Pareto front, and the others.
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
-import { type Axis, placeOn } from "./axis";
+import { type Axis, placeOn, titleOf } from "./axis";
 import type { Point } from "./frame";
+import type { LegendItem } from "./legend";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { useValueAxis } from "./use-value-axis";
@@ -20,22 +21,34 @@ export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
   const line = useMemo(() => staircase(points, front, x, y), [points, front, x, y]);
   const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are not dominated.`;
+  const onFront = new Set(front);
   return (
-    <>
-      <Scatter points={points} x={x} y={y} inside={inside} marked={front} line={line} label={label} {...rest} />
-      <ul className="plot-legend">
-        <li>
-          <span className="plot-sign plot-sign-line history-best" /> Pareto front: {formatCount(front.length)} trials
-          that no other trial dominates
-        </li>
-        <li>
-          better: {xMetric.name} {xMetric.goal === "maximize" ? "→" : "←"}, {yMetric.name}{" "}
-          {yMetric.goal === "maximize" ? "↑" : "↓"}
-        </li>
-      </ul>
-    </>
+    <Scatter
+      points={points}
+      name="pareto-front"
+      title={`Pareto front of ${titleOf(xMetric)} and ${titleOf(yMetric)}`}
+      x={x}
+      y={y}
+      inside={inside}
+      marked={front}
+      line={line}
+      label={label}
+      legend={legendOf(front.length, xMetric, yMetric)}
+      columns={{ "on the front": row => onFront.has(row) }}
+      {...rest}
+    />
   );
 });
+
+function legendOf(count: number, x: Axis, y: Axis): LegendItem[] {
+  const across = `${titleOf(x)} ${x.goal === "maximize" ? "→" : "←"}`;
+  const up = `${titleOf(y)} ${y.goal === "maximize" ? "↑" : "↓"}`;
+  const front = `Pareto front: ${formatCount(count)} trials that no other trial dominates`;
+  return [
+    { sign: "line", token: "--gold", label: front },
+    { sign: "note", label: `better: ${across}, ${up}` },
+  ];
+}
 
 /** The rows that no other row dominates in these two columns, ordered by the first. */
 export function frontOf(points: Points, x: Axis, y: Axis, inside: Uint8Array): number[] {

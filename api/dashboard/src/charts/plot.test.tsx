@@ -22,6 +22,9 @@ function Harness(props: Partial<PlotProps>) {
     <Plot
       x={X}
       y={Y}
+      name="loss"
+      title="Loss"
+      rows={() => [["trial", "loss"]]}
       label="Loss of 3 trials."
       draw={() => undefined}
       nearest={at => closest([0, 1, 2], at, item => POINTS[item] as never, 18)}
@@ -137,6 +140,8 @@ test("a scatter chart visits the trials from left to right, without filtered and
   render(
     <Scatter
       points={points}
+      name="loss"
+      title="Loss"
       x={lr}
       y={Y}
       inside={Uint8Array.of(1, 1, 1, 0)}
@@ -157,6 +162,8 @@ test("the tooltip of a trial names its state, values and violated constraints", 
   render(
     <Scatter
       points={points}
+      name="loss"
+      title="Loss"
       x={numberAxis("running_s", "running_s", [0, 100])}
       y={Y}
       inside={Uint8Array.of(1)}

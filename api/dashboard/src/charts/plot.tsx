@@ -2,13 +2,21 @@
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import type { Axis } from "./axis";
+import { ExportMenu } from "./export";
+import type { Figure, Rows } from "./export-file";
 import { drawFrame, type Frame, frameIn, type Point } from "./frame";
+import { Legend, type LegendItem } from "./legend";
+import { PlotLabels } from "./plot-labels";
 import "./plot.css";
 
 export type PlotProps = {
   x: Axis;
   y: Axis;
+  name: string; // of exported files
+  title: string; // of exported pictures
   label: string; // what the chart shows, with its figures
+  legend?: readonly LegendItem[];
+  rows: () => Rows; // the numbers it shows
   height?: number;
   draw: (context: CanvasRenderingContext2D, frame: Frame) => void; // memoize it by its data
   drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // the layer that changes with the pointer
@@ -22,6 +30,7 @@ export type PlotProps = {
 };
 
 const NO_LAYER = () => undefined;
+const NO_LEGEND: readonly LegendItem[] = [];
 const TIP = 210; // its approximate width
 
 export function Plot(props: PlotProps) {
@@ -29,6 +38,7 @@ export function Plot(props: PlotProps) {
     x,
     y,
     label,
+    legend = NO_LEGEND,
     height = 280,
     draw,
     drawOver = NO_LAYER,
@@ -73,43 +83,61 @@ export function Plot(props: PlotProps) {
   const shown = active !== null && width > 0 ? pointOf(active, frame) : null;
   const isOnPlot = shown !== null && Number.isFinite(shown.x) && Number.isFinite(shown.y);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms
-    <div
-      ref={box}
-      className="plot"
-      style={{ height }}
-      role="group"
-      aria-label={`${label} Use the arrow keys to step through it and Enter to open the trial.`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through the items
-      tabIndex={0}
-      onPointerEnter={() => setIsActive(true)}
-      onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}
-      onPointerLeave={event => {
-        setIsActive(false);
-        if (event.pointerType === "mouse") onActive(null);
-      }}
-      onFocus={event => setIsActive(event.currentTarget.matches(":focus-visible"))}
-      onBlur={() => setIsActive(false)}
-      onPointerUp={event => {
-        const item = under(event);
-        if (event.pointerType !== "mouse") onActive(item);
-        else if (item !== null) onOpen?.(item);
-      }}
-      onKeyDown={onKeyDown}
-      data-active={active ?? undefined}
-    >
-      <canvas ref={base} className="plot-canvas" role="img" aria-label={label} />
-      <canvas ref={top} className="plot-canvas" />
-      {isActive && isOnPlot && active !== null && (
-        <div className="plot-tip" style={tipStyle(shown, size.width)}>
-          {describe(active)}
-        </div>
-      )}
-      <span className="hidden-text" aria-live="polite">
-        {isActive && active !== null && describe(active)}
-      </span>
+    <div className="plot-chart">
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
+      <div
+        ref={box}
+        className="plot"
+        style={{ height }}
+        role="group"
+        aria-label={`${label} Use the arrow keys to step through it and Enter to open the trial.`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through the items
+        tabIndex={0}
+        onPointerEnter={() => setIsActive(true)}
+        onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}
+        onPointerLeave={event => {
+          setIsActive(false);
+          if (event.pointerType === "mouse") onActive(null);
+        }}
+        onFocus={event => setIsActive(event.currentTarget.matches(":focus-visible"))}
+        onBlur={() => setIsActive(false)}
+        onPointerUp={event => {
+          const item = under(event);
+          if (event.pointerType !== "mouse") onActive(item);
+          else if (item !== null) onOpen?.(item);
+        }}
+        onKeyDown={onKeyDown}
+        data-active={active ?? undefined}
+      >
+        <canvas ref={base} className="plot-canvas" role="img" aria-label={label} />
+        <canvas ref={top} className="plot-canvas" />
+        {width > 0 && <PlotLabels frame={frame} x={x} y={y} />}
+        {isActive && isOnPlot && active !== null && (
+          <div className="plot-tip" style={tipStyle(shown, size.width)}>
+            {describe(active)}
+          </div>
+        )}
+        <span className="hidden-text" aria-live="polite">
+          {isActive && active !== null && describe(active)}
+        </span>
+      </div>
+      <div className="plot-foot">
+        {legend.length > 0 ? <Legend items={legend} /> : <span />}
+        <ExportMenu name={props.title} figure={() => figureOf(props)} />
+      </div>
     </div>
   );
+}
+
+function figureOf({ name, title, x, y, draw, legend, rows }: PlotProps): Figure {
+  return {
+    ...{ name, title, legend, rows },
+    draw: (context, size) => {
+      const frame = frameIn(size, y);
+      drawFrame(context, frame, x, y);
+      draw(context, frame);
+    },
+  };
 }
 
 function next(order: readonly number[], active: number | null, step: number): number | null {

@@ -1,15 +1,16 @@
 // Trials as points on two axes: the base of history, slice and Pareto charts.
 import { useCallback, useMemo } from "react";
 import { token } from "../theme";
-import type { Axis, Scalar } from "./axis";
+import { type Axis, columnNameOf, type Scalar } from "./axis";
 import { HOVER_TOKEN } from "./colour";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
-import { Plot } from "./plot";
+import { Plot, type PlotProps } from "./plot";
 import { columnOf, type Points } from "./trial-columns";
+import { type MoreColumns, RANK, trialRows } from "./trial-rows";
 import { TrialTip } from "./trial-tooltip";
 
-export type ScatterProps = {
+export type ScatterProps = Pick<PlotProps, "name" | "title" | "legend"> & {
   points: Points;
   x: Axis;
   y: Axis;
@@ -19,6 +20,7 @@ export type ScatterProps = {
   shares?: Float64Array; // rank of each row, 0 to 1; without it all have one colour
   marked?: readonly number[]; // rows with a gold ring: the best
   line?: readonly Point[]; // points of a step line through the plot
+  columns?: MoreColumns; // of an exported table, in addition to the axes
   label: string;
   height?: number;
   active: number | null;
@@ -79,11 +81,23 @@ export function Scatter(props: ScatterProps) {
     [places, pointOf],
   );
   const axes = [y, x];
+  const rows = () => {
+    const ranks = shares && { [RANK]: (row: number) => shares[row] };
+    const drawn = {
+      [columnNameOf(x)]: (row: number) => xColumn[row],
+      [columnNameOf(y)]: (row: number) => yColumn[row],
+    };
+    return trialRows(points, places.rows, { ...drawn, ...ranks, ...props.columns });
+  };
   return (
     <Plot
       x={x}
       y={y}
+      name={props.name}
+      title={props.title}
       label={label}
+      legend={props.legend}
+      rows={rows}
       height={height}
       draw={draw}
       drawOver={drawOver}

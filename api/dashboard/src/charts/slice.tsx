@@ -1,7 +1,9 @@
 // One parameter against the result.
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
-import { type Axis, withRoom } from "./axis";
+import { type Axis, titleOf, withRoom } from "./axis";
+import type { LegendItem } from "./legend";
+import { rampText } from "./ramp-text";
 import { Scatter, type ScatterProps } from "./scatter";
 import type { Points } from "./trial-columns";
 
@@ -14,5 +16,19 @@ type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" |
 export const Slice = memo(function Slice({ points, parameter, metric, inside, ...rest }: SliceProps) {
   const x = useMemo(() => withRoom(parameter), [parameter]);
   const label = `${metric.name} against ${parameter.name}, ${formatCount(points.shown)} trials.`;
-  return <Scatter points={points} x={x} y={metric} height={220} label={label} inside={inside} {...rest} />;
+  const legend: LegendItem[] = [{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }];
+  return (
+    <Scatter
+      points={points}
+      name={`slice-${parameter.name}`}
+      title={`${titleOf(metric)} by ${titleOf(parameter)}`}
+      x={x}
+      y={metric}
+      height={220}
+      label={label}
+      legend={legend}
+      inside={inside}
+      {...rest}
+    />
+  );
 });

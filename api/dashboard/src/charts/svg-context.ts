@@ -60,12 +60,23 @@ export class SvgContext extends Drawing {
     this.path.push(`M${short(x)} ${short(y)}`);
   }
 
+  closePath(): void {
+    this.path.push("z");
+  }
+
   lineTo(x: number, y: number): void {
     this.path.push(`${this.path.length === 0 ? "M" : "L"}${short(x)} ${short(y)}`);
   }
 
   rect(x: number, y: number, width: number, height: number): void {
     this.path.push(`M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}z`);
+  }
+
+  roundRect(x: number, y: number, width: number, height: number, radius: number): void {
+    const r = Math.min(radius, width / 2, height / 2);
+    const [across, down, turn] = [short(width - 2 * r), short(height - 2 * r), `a${short(r)} ${short(r)} 0 0 1`];
+    const right = `h${across}${turn} ${short(r)} ${short(r)}v${down}${turn} ${short(-r)} ${short(r)}`;
+    this.path.push(`M${short(x + r)} ${short(y)}${right}h${-across}${turn} ${short(-r)} ${short(-r)}v${-down}z`);
   }
 
   /** A whole circle; our charts draw no other arcs. */
@@ -76,8 +87,11 @@ export class SvgContext extends Drawing {
 
   clip(): void {
     this.clips += 1;
+    const within = this.clipId ? ` clip-path="url(#${this.clipId})"` : "";
+    const transform = this.transforms ? ` transform="${this.transforms}"` : "";
     this.clipId = `clip-${this.clips}`;
-    this.parts.push(`<clipPath id="${this.clipId}"><path d="${this.path.join("")}"/></clipPath>`);
+    const path = `<path d="${this.path.join("")}"${transform}/>`;
+    this.parts.push(`<clipPath id="${this.clipId}"${within}>${path}</clipPath>`);
   }
 
   stroke(): void {
@@ -95,9 +109,21 @@ export class SvgContext extends Drawing {
     this.add(`<rect x="${short(x)}" y="${short(y)}" ${size} fill="${this.fillStyle}"`, "/>");
   }
 
+  strokeRect(x: number, y: number, width: number, height: number): void {
+    this.beginPath();
+    this.rect(x, y, width, height);
+    this.stroke();
+  }
+
+  /** An estimate: the file is drawn with the fonts of its reader. */
+  measureText(text: string): { width: number } {
+    return { width: text.length * 0.56 * Number(/([\d.]+)px/.exec(this.font)?.[1] ?? 11) };
+  }
+
   fillText(text: string, x: number, y: number): void {
-    const [, size, family] = /^([\d.]+)px (.*)$/.exec(this.font) ?? [];
-    const font = `font-size="${size ?? 11}" font-family="${escaped(family ?? "sans-serif")}"`;
+    const [, weight, size, family] = /^(?:(\d+) )?([\d.]+)px (.*)$/.exec(this.font) ?? [];
+    const bold = weight ? ` font-weight="${weight}"` : "";
+    const font = `font-size="${size ?? 11}"${bold} font-family="${escaped(family ?? "sans-serif")}"`;
     const place = `text-anchor="${ANCHORS[this.textAlign] ?? "start"}" dominant-baseline="${BASELINES[this.textBaseline] ?? "auto"}"`;
     const at = `x="${short(x)}" y="${short(y)}" fill="${this.fillStyle}"`;
     this.add(`<text ${at} ${font} ${place}`, `>${escaped(text)}</text>`);

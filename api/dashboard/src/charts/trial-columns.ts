@@ -59,7 +59,7 @@ export function outcomeAxes(points: Points): Axis[] {
   });
   const figures = Object.keys(points.columns).filter(key => figureOf(key));
   const others = ["running_s", ...figures].map(key => ({
-    ...numberAxis(key, key, numbersOf(points, key)),
+    ...numberAxis(key, key, numbersOf(points, key), { unit: key === "running_s" ? "duration" : undefined }),
     goal: goalOf(points, key),
   }));
   return [...axes, ...others];

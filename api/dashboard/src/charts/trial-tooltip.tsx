@@ -1,6 +1,7 @@
 // The tooltip of a trial: its number and state, and some of its columns.
 import { formatDuration, formatValue } from "../format";
-import type { Axis } from "./axis";
+import { CutName } from "../widgets/cut-name";
+import { type Axis, titleOf } from "./axis";
 import { columnOf, type Points } from "./trial-columns";
 
 export function TrialTip({ points, row, axes }: { points: Points; row: number; axes: readonly Axis[] }) {
@@ -25,8 +26,12 @@ function Figure({ axis, value }: { axis: Axis; value: unknown }) {
   const isTime = axis.key === "running_s";
   return (
     <>
-      <dt>{isTime ? "running time" : axis.name}</dt>
-      <dd>{isTime && typeof value === "number" ? formatDuration(value) : formatValue(value)}</dd>
+      <dt>
+        <CutName name={titleOf(axis)} />
+      </dt>
+      <dd>
+        <CutName name={isTime && typeof value === "number" ? formatDuration(value) : formatValue(value)} />
+      </dd>
     </>
   );
 }

@@ -1,6 +1,8 @@
 // Trials that ended without a result, or still run: drawn at their last report, hollow or crossed. Pure.
+import { formatCount } from "../format";
 import { figureOf } from "../trials/metric-figures";
 import type { Scalar } from "./axis";
+import type { LegendItem } from "./legend";
 import { columnOf, type Points } from "./trial-columns";
 
 const FINISHED = "finished";
@@ -48,4 +50,13 @@ export function countUnfinished(points: Points, key: string, inside: Uint8Array)
     else counts.others += 1;
   });
   return counts;
+}
+
+/** The legend of trials that are drawn without a result. */
+export function unfinishedItems({ failed, others }: UnfinishedCounts): LegendItem[] {
+  const items: LegendItem[] = [];
+  if (others > 0)
+    items.push({ sign: "ring", token: "--pruned", label: `${formatCount(others)} pruned or running, last value` });
+  if (failed > 0) items.push({ sign: "cross", token: "--failed", label: `${formatCount(failed)} failed, last value` });
+  return items;
 }

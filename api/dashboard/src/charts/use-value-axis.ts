@@ -8,7 +8,7 @@ export function useValueAxis(points: Points, metric: Axis, log: boolean, inside:
   return useMemo(() => {
     const values = numbersOf(points, metric.key, inside);
     const isLog = log && values.every(value => value > 0);
-    const fullAxis = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
+    const fullAxis = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal, unit: metric.unit });
     const axis = withRoom(robustAxis(fullAxis, values));
     const before = previous.current;
     if (!before || (Object.keys(axis) as (keyof Axis)[]).some(key => key !== "choices" && before[key] !== axis[key]))

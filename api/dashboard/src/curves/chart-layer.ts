@@ -1,9 +1,9 @@
 // What one chart of the grid draws: lines or bands with colours, marks of NaN and infinities, axes, and notes. Pure.
-import { type Axis, numberAxis, robustAxis, type Tick, withRoom } from "../charts/axis";
+import { type Axis, numberAxis, robustAxis, withRoom } from "../charts/axis";
 import { smoothed } from "../charts/curve-values";
-import { formatCount, formatDuration } from "../format";
+import type { Unit } from "../charts/ticks";
+import { formatCount } from "../format";
 import { SERIES } from "../theme";
-import { ticks as timeTicks } from "../timeline/time-ticks";
 import type { Grid, Loaded, PanelData } from "./panel-loader";
 import { nameOfX, type Settings } from "./settings";
 
@@ -27,6 +27,7 @@ export type Mark = { x: number; value: string; line: Pick<Line, "colour" | "labe
 export type LegendItem = { key: string; label: string; colour: Colour; dashed: boolean };
 export type Layer = { lines: readonly Line[]; marks: readonly Mark[]; x: Axis; y: Axis; notes: readonly string[] };
 
+const UNITS: Record<string, Unit> = { time: "clock", runtime: "duration" };
 const ROOM = 0.02; // at both ends of the x axis: the first and the last point do not touch the frame
 const FEW = 8; // trials that have a colour each; more are coloured by result
 const RUNNING_TOKEN = "--finished";
@@ -139,10 +140,11 @@ function axesOf(lines: readonly Line[], marks: readonly Mark[], panel: PanelData
   const y = numberAxis(panel.name, "", values, { log: logY, goal: panel.goal ?? undefined });
   const places = [...lines.flatMap(line => extentOf(line.x, logX)), ...marks.map(mark => mark.x)];
   const name = nameOfX(settings.x);
-  const whole = withRoom(numberAxis("x", name, places, { log: logX, integer: settings.x === "step" }), ROOM);
+  const kind = { log: logX, integer: settings.x === "step", unit: UNITS[settings.x] };
+  const whole = withRoom(numberAxis("x", name, places, kind), ROOM);
   const isUsable = range && (!logX || range.from > 0);
   const x: Axis = isUsable ? { ...whole, low: range.from, high: range.to } : whole;
-  return { x: withTimes(x, settings.x), y: withRoom(settings.bands ? y : robustAxis(y, values)) };
+  return { x, y: withRoom(settings.bands ? y : robustAxis(y, values)) };
 }
 
 /** The values in the range that is shown. */
@@ -165,34 +167,6 @@ function extentOf(values: readonly number[], log: boolean): number[] {
     if (value > high) high = value;
   }
   return low <= high ? [low, high] : [];
-}
-
-function withTimes(axis: Axis, x: string): Axis {
-  if (axis.log || (x !== "time" && x !== "runtime")) return axis;
-  return { ...axis, ticks: x === "time" ? clockTicks : durationTicks };
-}
-
-function clockTicks(axis: Axis, count: number): Tick[] {
-  return timeTicks({ from: axis.low, to: axis.high }, count * 90).map(({ at, label }) => ({
-    at: (at - axis.low) / (axis.high - axis.low),
-    label,
-  }));
-}
-
-const DURATIONS_S = [
-  0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
-  172_800, 432_000,
-];
-
-function durationTicks(axis: Axis, count: number): Tick[] {
-  const least = (axis.high - axis.low) / Math.max(1, count);
-  const step = DURATIONS_S.find(each => each >= least) ?? (DURATIONS_S.at(-1) as number);
-  const found: Tick[] = [];
-  for (let index = Math.max(0, Math.ceil(axis.low / step)); index * step <= axis.high; index += 1) {
-    const at = (index * step - axis.low) / (axis.high - axis.low);
-    found.push({ at, label: index === 0 ? "0" : formatDuration(index * step) });
-  }
-  return found;
 }
 
 function notesOf(

@@ -1,15 +1,15 @@
 // One metric of the grid: requested and drawn only while it is in view.
 import { useEffect, useMemo, useRef, useState } from "react";
-import { type ExportKind, exportCurves } from "../charts/curve-export";
+import { columnNameOf } from "../charts/axis";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
 import { frameIn } from "../charts/frame";
-import { token } from "../theme";
+import type { LegendItem } from "../charts/legend";
 import { Button } from "../widgets/button";
-import { Icon } from "../widgets/icon";
-import { Menu } from "../widgets/menu";
-import { toast } from "../widgets/toast";
-import { type Layer, layerOf } from "./chart-layer";
+import { CutName } from "../widgets/cut-name";
+import { isShown, type Layer, layerOf, legendOf } from "./chart-layer";
 import { CurvePlot } from "./curve-plot";
-import { drawLayer } from "./draw-layer";
+import { cssOf, drawLayer } from "./draw-layer";
 import type { GridParams, Loaded } from "./panel-loader";
 import type { MetricName } from "./prefix-groups";
 import { usePanel } from "./queries";
@@ -17,6 +17,7 @@ import { nameOfX, type Settings, setRange } from "./settings";
 
 export const CARD_HEIGHT = 230;
 export const WIDE_HEIGHT = 460;
+const MOST_NAMED = 60; // lines in the legend of a picture
 const AHEAD = "250px"; // a chart that is almost in view is requested
 
 type CurveCardProps = {
@@ -42,8 +43,8 @@ export function CurveCard(props: CurveCardProps) {
   return (
     <figure ref={box} className={isWide ? "curve-card curve-card-wide" : "curve-card"} aria-label={title}>
       <figcaption>
-        <span className="curve-card-name mono" title={title}>
-          {title}
+        <span className="curve-card-name mono">
+          <CutName name={title} />
         </span>
         {metric.goal && <span className="curve-card-goal">{metric.goal}</span>}
         <Button
@@ -55,7 +56,9 @@ export function CurveCard(props: CurveCardProps) {
         >
           <span aria-hidden="true">⤢</span>
         </Button>
-        {layer && isVisible && <ExportMenu name={title} layer={layer} settings={settings} />}
+        {layer && query.data && isVisible && (
+          <ExportMenu name={title} figure={() => figureOf(title, layer, query.data, settings)} />
+        )}
       </figcaption>
       <div className="curve-card-body" style={{ minHeight: height }}>
         {query.isError && query.data === undefined && (
@@ -110,28 +113,28 @@ function Chart({ layer, loaded, title, settings, height, hovered, onHover, onOpe
   );
 }
 
-function ExportMenu({ name, layer, settings }: { name: string; layer: Layer; settings: Settings }) {
-  const save = async (kind: ExportKind) => {
-    const size = { width: 900, height: 480 };
-    const frame = frameIn(size, layer.y);
-    const chart = {
-      ...{ name, ...size, ground: token("--surface") },
-      draw: (context: CanvasRenderingContext2D) => drawLayer(context, frame, layer),
-      rows: () => tableOf(name, layer, settings),
-    };
-    await exportCurves(chart, kind).catch(error =>
-      toast(error instanceof Error ? error.message : String(error), "failed"),
-    );
+function figureOf(name: string, layer: Layer, loaded: Loaded, settings: Settings): Figure {
+  const hasLegend = layer.lines.length <= MOST_NAMED;
+  return {
+    name: `curves-${name}`,
+    title: `${name} by ${nameOfX(settings.x)}`,
+    draw: (context, size) => drawLayer(context, frameIn(size, layer.y), layer),
+    legend: hasLegend
+      ? legendOf(loaded.grid, settings)
+          .filter(item => isShown(item.key, settings))
+          .map(signOf)
+      : [],
+    rows: () => tableOf(name, layer, settings),
   };
-  return (
-    <Menu quiet label={<Icon name="download" size={15} />} name={`Export ${name}`}>
-      {(["png", "svg", "csv"] as const).map(kind => (
-        <Button key={kind} quiet onClick={() => void save(kind)}>
-          {kind.toUpperCase()}
-        </Button>
-      ))}
-    </Menu>
-  );
+}
+
+function signOf({ label, colour, dashed }: ReturnType<typeof legendOf>[number]): LegendItem {
+  if ("token" in colour) return { sign: dashed ? "dashed" : "line", token: colour.token, label };
+  const paint = (context: CanvasRenderingContext2D, box: { x: number; y: number; width: number; height: number }) => {
+    context.fillStyle = cssOf(colour);
+    context.fillRect(box.x, box.y + box.height / 2 - 1.5, box.width, 3);
+  };
+  return { sign: "paint", paint, label };
 }
 
 /** A row per point that is shown: line, x, value. */
@@ -139,7 +142,7 @@ export function tableOf(name: string, layer: Layer, settings: Settings): (string
   const hasBands = layer.lines.some(line => line.band);
   const smooth = settings.smooth > 0 ? ["smoothed"] : [];
   const columns = hasBands ? ["mean", ...smooth, "minimum", "maximum", "trials"] : [name, ...smooth];
-  const rows: (string | number)[][] = [["line", nameOfX(settings.x), ...columns]];
+  const rows: (string | number)[][] = [["line", columnNameOf(layer.x), ...columns]];
   for (const { label, x, y, raw, band } of layer.lines)
     x.forEach((place, at) => {
       const values = raw ? [raw[at], y[at]] : [y[at]];

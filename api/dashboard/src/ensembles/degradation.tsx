@@ -2,8 +2,9 @@
 
 import { formatCount } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
+import type { Series } from "./draw-line-chart";
 import type { Figures } from "./ensemble";
-import { Chart, type Series } from "./line-chart";
+import { Chart } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
 
 export function DegradationView({ figures }: { figures: Figures }) {
@@ -35,6 +36,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
     <div className="degradation">
       {sizes.length > 1 && (
         <Chart
+          name="degradation"
           label={`${metricOf(main).name} by number of responding members, from 1 to ${sizes.length}.`}
           series={series}
           xName="Responding members"

@@ -1,6 +1,9 @@
 // The inputs of recent requests against the training rows: the features that differ most.
 import { useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../api";
+import { barFigure } from "../charts/bar-figure";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../query-keys";
 import { Panel } from "../widgets/panel";
@@ -63,8 +66,23 @@ function Features({ drift }: { drift: Drift }) {
           </tbody>
         </table>
       </ScrollX>
+      <div className="plot-foot plot-foot-end">
+        <ExportMenu name="drift" figure={() => figureOf(drift)} />
+      </div>
     </>
   );
+}
+
+function figureOf({ features }: Drift): Figure {
+  const bars = features.flatMap(({ name, difference }) =>
+    difference === null ? [] : [{ name, value: Math.abs(difference), text: formatNumber(difference, 3) }],
+  );
+  const head = ["feature", "training mean", "training std", "recent mean", "recent std", "difference (training std)"];
+  const rows = features.map(each => [
+    ...[each.name, each.train_mean, each.train_std, each.recent_mean, each.recent_std, each.difference],
+  ]);
+  const title = "Drift of inputs: difference of means in standard deviations";
+  return barFigure({ name: "drift", title }, bars, ["", ""], () => [head, ...rows]);
 }
 
 export function summaryOf({ notable, threshold, rows }: Drift): string {

@@ -2,7 +2,8 @@
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { stubSize } from "../testing/service";
-import { Chart, type Series } from "./line-chart";
+import type { Series } from "./draw-line-chart";
+import { Chart } from "./line-chart";
 
 const SERIES: Series[] = [
   {
@@ -27,7 +28,8 @@ const SERIES: Series[] = [
 
 function show(changes: Partial<Parameters<typeof Chart>[0]> = {}) {
   stubSize(400);
-  return render(<Chart label="Scores." series={SERIES} xName="Members" yName="Accuracy" {...changes} />).container;
+  return render(<Chart name="scores" label="Scores." series={SERIES} xName="Members" yName="Accuracy" {...changes} />)
+    .container;
 }
 
 afterEach(() => vi.unstubAllGlobals());
@@ -73,31 +75,6 @@ test("the pointer reads the nearest value", () => {
   expect(status()).toBe("Members 1");
 });
 
-test("lines start with a move and stay inside the chart", () => {
-  const paths = [...show().querySelectorAll("path")].map(path => path.getAttribute("d") ?? "");
-  expect(paths[0]).toMatch(/^M54\.0 [\d.]+L[\d.]+ [\d.]+L388\.0 [\d.]+$/);
-  const ys = paths.flatMap(path => [...path.matchAll(/ ([\d.]+)/g)].map(match => Number(match[1])));
-  expect(Math.min(...ys)).toBeGreaterThanOrEqual(18);
-  expect(Math.max(...ys)).toBeLessThanOrEqual(202);
-});
-
-test("a single point is a dot", () => {
-  expect(show({ series: [{ name: "One", tone: 1, points: [[3, 0.5]] }] }).querySelectorAll("circle")).toHaveLength(1);
-});
-
-test("a mark is labelled on the side with space", () => {
-  const side = (x: number) => {
-    const { container, unmount } = render(
-      <Chart label="" series={SERIES} xName="" yName="" until={{ x, name: "safe" }} />,
-    );
-    const anchor = container.querySelector(".chart-until text")?.getAttribute("text-anchor");
-    unmount();
-    return anchor;
-  };
-  stubSize(400);
-  expect([side(1), side(4)]).toEqual(["start", "end"]);
-});
-
 test("without points there are axes but no values", async () => {
   show({ series: [] });
   screen.getByRole("img").focus();
@@ -107,6 +84,6 @@ test("without points there are axes but no values", async () => {
 
 test("before the size is known nothing is drawn", () => {
   stubSize(0);
-  render(<Chart label="Scores." series={SERIES} xName="" yName="" />);
+  render(<Chart name="scores" label="Scores." series={SERIES} xName="" yName="" />);
   expect(screen.queryByRole("img")).toBeNull();
 });

@@ -1,62 +1,52 @@
 // A small line chart of a few series; values can be read by pointer, arrow keys, and in text.
-import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
-import { useSize } from "../canvas";
+import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
+import { useCanvas, useSize } from "../canvas";
+import { numberAt } from "../charts/axis";
+import { nearestIndex } from "../charts/curve-values";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
+import { frameIn } from "../charts/frame";
+import { PlotLabels } from "../charts/plot-labels";
 import { formatNumber } from "../format";
-import { nearest, scale, ticks } from "./linear-scale";
+import { axesOf, drawLineChart, type LineChart, type Range, type Series } from "./draw-line-chart";
 import "./line-chart.css";
 
-export type Series = {
-  name: string;
-  tone: number; // of the --series tokens
-  points: readonly (readonly [number, number])[];
-  dashed?: boolean;
-  dots?: boolean;
-};
-
-type ChartProps = {
+type ChartProps = Pick<LineChart, "diagonal" | "until"> & {
+  name: string; // of exported files and pictures
   label: string; // a description for screen readers
   series: readonly Series[];
   xName: string;
   yName: string;
   height?: number;
   integer?: boolean; // x is an integer
-  diagonal?: boolean; // the diagonal y = x, for comparison
-  xRange?: readonly [number, number];
-  yRange?: readonly [number, number];
-  until?: { x: number; name: string }; // a vertical line, for example where the selection stopped
+  xRange?: Range;
+  yRange?: Range;
   say?: (x: number) => string; // details of a position, for example which trial
 };
 
-const LEFT = 54;
-const RIGHT = 12;
-const TOP = 18;
-const BOTTOM = 38;
-
-export function Chart({
-  label,
-  series,
-  xName,
-  yName,
-  height = 240,
-  integer,
-  diagonal,
-  say,
-  until,
-  ...fixed
-}: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { label, series, xName, yName, height = 240, integer, diagonal, say, until, xRange, yRange } = props;
   const box = useRef<HTMLDivElement>(null);
   const { width } = useSize(box);
+  const size = useMemo(() => ({ width, height }), [width, height]);
   const [at, setAt] = useState<number | null>(null);
   const xs = useMemo(
     () => [...new Set(series.flatMap(one => one.points.map(([x]) => x)))].sort((a, b) => a - b),
     [series],
   );
-  const x = scale(fixed.xRange ?? range(xs), LEFT, Math.max(LEFT + 1, width - RIGHT));
-  const ys = series.flatMap(one => one.points.map(([, y]) => y));
-  const y = scale(fixed.yRange ?? padded(range(ys)), height - BOTTOM, TOP);
-  const point = (event: PointerEvent<SVGSVGElement>) => {
-    const left = event.currentTarget.getBoundingClientRect().left;
-    setAt(nearest(xs, x.back(event.clientX - left)));
+  const chart = useMemo<LineChart>(() => {
+    const axes = axesOf(series, { x: xName, y: yName }, { integer, xRange, yRange });
+    return { series, ...axes, diagonal, until };
+  }, [series, xName, yName, integer, xRange, yRange, diagonal, until]);
+  const frame = useMemo(() => frameIn(size, chart.y), [size, chart.y]);
+  const canvas = useCanvas(
+    useCallback((context: CanvasRenderingContext2D) => drawLineChart(context, size, chart, at), [size, chart, at]),
+    size,
+  );
+  const point = (event: PointerEvent<HTMLElement>) => {
+    if (xs.length === 0) return;
+    const left = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    setAt(xs[nearestIndex(xs, numberAt(chart.x, (left - frame.left) / frame.width))] ?? null);
   };
   const key = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -69,71 +59,20 @@ export function Chart({
     <figure className="chart">
       <div ref={box} className="chart-box" style={{ height }}>
         {width > 0 && (
-          <svg
+          <canvas
+            ref={canvas}
             role="img"
             aria-label={`${label} Use the arrow keys to read the values.`}
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read its values
             tabIndex={0}
-            width={width}
-            height={height}
             onPointerMove={point}
             onPointerLeave={() => setAt(null)}
             onBlur={() => setAt(null)}
             onKeyDown={key}
-          >
-            {ticks(y.range, 4).map(tick => (
-              <g key={tick} className="chart-grid">
-                <line x1={LEFT} x2={width - RIGHT} y1={y.to(tick)} y2={y.to(tick)} />
-                <text x={LEFT - 8} y={y.to(tick)} dy="0.32em" textAnchor="end">
-                  {formatNumber(tick)}
-                </text>
-              </g>
-            ))}
-            {ticks(x.range, width < 420 ? 4 : 8, integer).map(tick => (
-              <text key={tick} className="chart-tick" x={x.to(tick)} y={height - BOTTOM + 16} textAnchor="middle">
-                {formatNumber(tick)}
-              </text>
-            ))}
-            <text className="chart-name" x={(LEFT + width - RIGHT) / 2} y={height - 5} textAnchor="middle">
-              {xName}
-            </text>
-            {diagonal && (
-              <line
-                className="chart-diagonal"
-                x1={x.to(x.range[0])}
-                y1={y.to(x.range[0])}
-                x2={x.to(x.range[1])}
-                y2={y.to(x.range[1])}
-              />
-            )}
-            {until && (
-              <g className="chart-until">
-                <line x1={x.to(until.x)} x2={x.to(until.x)} y1={TOP} y2={height - BOTTOM} />
-                <text
-                  x={x.to(until.x) + (until.x > mid(x.range) ? -5 : 5)}
-                  y={TOP - 6}
-                  textAnchor={until.x > mid(x.range) ? "end" : "start"}
-                >
-                  {until.name}
-                </text>
-              </g>
-            )}
-            {series.map(one => (
-              <g key={one.name} className={`chart-series chart-tone-${one.tone}`}>
-                <path d={line(one.points, x.to, y.to)} className={one.dashed ? "chart-dashed" : undefined} />
-                {(one.dots || one.points.length === 1) &&
-                  one.points.map(([px, py]) => <circle key={px} cx={x.to(px)} cy={y.to(py)} r={3} />)}
-                {at !== null &&
-                  one.points
-                    .filter(([px]) => px === at)
-                    .map(([px, py]) => <circle key="at" cx={x.to(px)} cy={y.to(py)} r={5} className="chart-here" />)}
-              </g>
-            ))}
-          </svg>
+          />
         )}
+        {width > 0 && <PlotLabels frame={frame} x={chart.x} y={chart.y} />}
       </div>
       <figcaption className="chart-legend">
-        <span className="chart-y">{yName}</span>
         {series.map(one => (
           <span key={one.name} className={`chart-key chart-tone-${one.tone}`}>
             <span className={one.dashed ? "chart-swatch chart-swatch-dashed" : "chart-swatch"} aria-hidden="true" />
@@ -143,6 +82,9 @@ export function Chart({
         ))}
         <span className="chart-said" role="status">
           {at !== null && `${xName} ${formatNumber(at)}${say ? `: ${say(at)}` : ""}`}
+        </span>
+        <span className="chart-export">
+          <ExportMenu name={props.name} figure={() => figureOf(props, chart)} />
         </span>
       </figcaption>
     </figure>
@@ -154,19 +96,16 @@ function readAt(one: Series, at: number): string {
   return found ? formatNumber(found[1]) : "–";
 }
 
-function line(points: Series["points"], x: (v: number) => number, y: (v: number) => number): string {
-  return points.map(([px, py], index) => `${index ? "L" : "M"}${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("");
-}
-
-function range(values: readonly number[]): [number, number] {
-  return values.length ? [Math.min(...values), Math.max(...values)] : [0, 1];
-}
-
-function padded([low, high]: readonly [number, number]): [number, number] {
-  const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low - room, high + room];
-}
-
-function mid([low, high]: readonly [number, number]): number {
-  return (low + high) / 2;
+function figureOf({ name, series, xName, yName, say }: ChartProps, chart: LineChart): Figure {
+  const head = ["series", xName, yName, ...(say ? ["details"] : [])];
+  const rows = series.flatMap(one => one.points.map(([x, y]) => [one.name, x, y, ...(say ? [say(x)] : [])]));
+  return {
+    name,
+    title: `${yName} by ${xName.toLowerCase()}`,
+    draw: (context, size) => drawLineChart(context, size, chart),
+    legend: series.map(({ name, dashed, tone }) => ({
+      ...{ sign: dashed ? ("dashed" as const) : ("line" as const), token: `--series-${tone}`, label: name },
+    })),
+    rows: () => [head, ...rows],
+  };
 }

@@ -4,6 +4,7 @@ import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
 import { trialHref } from "../trials/trial-names";
+import { CutName } from "../widgets/cut-name";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import { columnsOf, likeliest } from "./class-columns";
@@ -45,7 +46,7 @@ export function PredictionTable({
               <th scope="col">Network</th>
               {columns.map(column => (
                 <th key={column} scope="col" className="answer-class" title={ensemble.classes[column]}>
-                  {ensemble.classes[column] ?? column}
+                  <CutName name={ensemble.classes[column] ?? String(column)} />
                 </th>
               ))}
               <th scope="col">Status</th>

@@ -1,8 +1,9 @@
 // Reliability diagram: are 80 % of the rows with confidence 0.8 predicted correctly?
 import { useMemo } from "react";
 import { formatCount } from "../format";
+import type { Series } from "./draw-line-chart";
 import type { Figures } from "./ensemble";
-import { Chart, type Series } from "./line-chart";
+import { Chart } from "./line-chart";
 import { figure, formatScore } from "./score-metrics";
 
 export function Reliability({ figures }: { figures: Figures }) {
@@ -20,6 +21,7 @@ export function Reliability({ figures }: { figures: Figures }) {
   const rows = formatCount(figures.reliability.reduce((sum, bin) => sum + bin.count, 0));
   return (
     <Chart
+      name="reliability"
       label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of equal mass, ${rows} rows; the ensemble’s expected calibration error before temperature scaling is ${width} (equal-width bins), ${mass} (equal-mass bins).`}
       series={series}
       xName="Confidence"

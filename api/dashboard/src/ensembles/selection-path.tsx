@@ -2,8 +2,9 @@
 
 import { useMemo } from "react";
 import { ScrollX } from "../widgets/scroll-x";
+import type { Series } from "./draw-line-chart";
 import type { Ensemble, Step } from "./ensemble";
-import { Chart, type Series } from "./line-chart";
+import { Chart } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
 
 const SCORES: Record<string, string> = {
@@ -28,6 +29,7 @@ export function SelectionHistory({ ensemble }: { ensemble: Ensemble }) {
   const last = formatScore(path.at(-1)?.score);
   return (
     <Chart
+      name="selection-path"
       label={`Score after each of ${path.length} selection steps, from ${first} to ${last}; lower is better.`}
       series={series}
       xName="Selection steps"
@@ -67,6 +69,7 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
   return (
     <>
       <Chart
+        name="selection-path"
         label={`${metric.name} after each of ${steps.length} selection steps, starting at ${formatScore(figure(steps[0]?.validation, key))}.`}
         series={series}
         xName={method === "greedy" ? "Selection steps" : "Members"}

@@ -41,8 +41,8 @@ test("without requests there is no latency", async () => {
 });
 
 test("a line is interrupted where there is no value", () => {
-  expect(pathsOf([1, 2, null, 2], 2)).toEqual(["M0 28L100 2", "M300 2h-2"]);
-  expect(pathsOf([0, 0], 0)).toEqual(["M0 54L300 54"]);
+  expect(pathsOf([1, 2, null, 2], 2)).toEqual(["M2 28L100.7 2", "M298 2h-2"]);
+  expect(pathsOf([0, 0], 0)).toEqual(["M2 54L298 54"]);
 });
 
 test("events are sentences with their reason", async () => {

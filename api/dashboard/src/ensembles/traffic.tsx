@@ -2,8 +2,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import { api, done, type Schemas } from "../api";
+import type { Size } from "../canvas";
+import { numberAxis, placeOn, withRoom } from "../charts/axis";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
+import { drawFrame, frameIn, xAt, yAt } from "../charts/frame";
+import type { Unit } from "../charts/ticks";
 import { formatCount, formatMs, formatShare, formatTime } from "../format";
 import { keys } from "../query-keys";
+import { token } from "../theme";
 import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
@@ -42,7 +49,14 @@ export function TrafficPanel({ ensembleId }: { ensembleId: number }) {
   return (
     <Panel title="Traffic" actions={actions}>
       <QueryResult query={query} rows={3}>
-        {traffic => <Sparklines traffic={traffic} />}
+        {traffic => (
+          <>
+            <Sparklines traffic={traffic} />
+            <div className="plot-foot plot-foot-end">
+              <ExportMenu name="traffic" figure={() => figureOf(traffic)} />
+            </div>
+          </>
+        )}
       </QueryResult>
     </Panel>
   );
@@ -83,6 +97,72 @@ function Sparklines({ traffic }: { traffic: Traffic }) {
   );
 }
 
+const MEASURES: readonly [string, Unit | undefined, (point: Point) => number | null][] = [
+  ["requests", undefined, each => each.requests],
+  ["p99 latency", "duration", each => (each.p99_ms === null ? null : each.p99_ms / 1000)],
+  ["late replies (%)", undefined, each => (each.late_share === null ? null : 100 * each.late_share)],
+];
+const PART = 180; // px; height of a measure in a picture
+
+function figureOf({ points, interval_s }: Traffic): Figure {
+  const head = [
+    "time",
+    `requests in ${interval_s} s`,
+    "failed",
+    "degraded",
+    "p99 latency (ms)",
+    "late share of members",
+  ];
+  return {
+    ...{ name: "traffic", title: "Traffic", size: { width: 900, height: PART * MEASURES.length } },
+    draw: (context, size) => {
+      for (const [place, [name, unit, measure]] of MEASURES.entries()) {
+        context.save();
+        context.translate(0, place * PART);
+        drawMeasure(context, { width: size.width, height: PART - 10 }, points, name, unit, measure);
+        context.restore();
+      }
+    },
+    rows: () => [
+      head,
+      ...points.map(each => [
+        ...[new Date(secondsOf(each) * 1000).toISOString(), each.requests, each.failed, each.degraded],
+        ...[each.p99_ms, each.late_share],
+      ]),
+    ],
+  };
+}
+
+function drawMeasure(
+  context: CanvasRenderingContext2D,
+  size: Size,
+  points: readonly Point[],
+  name: string,
+  unit: Unit | undefined,
+  measure: (point: Point) => number | null,
+): void {
+  const values = points.map(measure);
+  const y = withRoom(numberAxis("y", name, [0, ...values.filter(value => value !== null)], { unit }), 0.04);
+  const x = numberAxis("x", "", points.map(secondsOf), { unit: "clock" });
+  const frame = frameIn(size, y);
+  drawFrame(context, frame, x, y);
+  context.strokeStyle = token("--series-1");
+  context.lineWidth = 1.75;
+  context.beginPath();
+  values.forEach((value, index) => {
+    if (value === null) return;
+    const px = xAt(frame, placeOn(x, secondsOf(points[index] as Point)) ?? 0);
+    const py = yAt(frame, placeOn(y, value) ?? 0);
+    if ((values[index - 1] ?? null) === null) context.moveTo(px - 1, py); // visible also alone
+    context.lineTo(px, py);
+  });
+  context.stroke();
+}
+
+function secondsOf({ at }: Point): number {
+  return typeof at === "number" ? at : Date.parse(at) / 1000;
+}
+
 type SparklineProps = {
   name: string;
   unit: string;
@@ -92,7 +172,7 @@ type SparklineProps = {
   total?: string;
 };
 
-const [WIDTH, HEIGHT] = [300, 56];
+const [WIDTH, HEIGHT, SIDE] = [300, 56, 2]; // the first and the last value do not touch the border
 
 function Sparkline({ name, unit, points, measure, format, total }: SparklineProps) {
   const id = useId();
@@ -124,7 +204,7 @@ function Sparkline({ name, unit, points, measure, format, total }: SparklineProp
 
 /** The line, interrupted where there is no value; a lone value is a short bar. */
 export function pathsOf(values: readonly (number | null)[], highest: number): string[] {
-  const step = WIDTH / Math.max(1, values.length - 1);
+  const step = (WIDTH - 2 * SIDE) / Math.max(1, values.length - 1);
   const paths: string[] = [];
   let current: string[] = [];
   const end = (index: number) => {
@@ -138,7 +218,9 @@ export function pathsOf(values: readonly (number | null)[], highest: number): st
       return;
     }
     const y = HEIGHT - 2 - (highest > 0 ? value / highest : 0) * (HEIGHT - 4);
-    current.push(`${current.length === 0 ? "M" : "L"}${Number((index * step).toFixed(1))} ${Number(y.toFixed(1))}`);
+    current.push(
+      `${current.length === 0 ? "M" : "L"}${Number((SIDE + index * step).toFixed(1))} ${Number(y.toFixed(1))}`,
+    );
   });
   end(values.length);
   return paths;

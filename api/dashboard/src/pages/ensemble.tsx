@@ -1,7 +1,9 @@
 // The page of one ensemble: member health, a prediction to try, evaluations, member selection, and versions.
+
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
+import { ChartsOf } from "../charts/charts-of";
 import { EnsembleActions } from "../ensembles/actions";
 import { DriftPanel } from "../ensembles/drift";
 import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
@@ -42,7 +44,11 @@ export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
     );
   return (
     <QueryResult query={query} rows={6}>
-      {ensemble => <EnsembleView ensemble={ensemble} />}
+      {ensemble => (
+        <ChartsOf subject={`${ensemble.name}, ensemble ${ensemble.id}`}>
+          <EnsembleView ensemble={ensemble} />
+        </ChartsOf>
+      )}
     </QueryResult>
   );
 }

@@ -9,6 +9,7 @@ import { formatMs } from "../format";
 import { keys } from "../query-keys";
 import { useQueryState } from "../url";
 import { Button, ButtonLink } from "../widgets/button";
+import { CutName } from "../widgets/cut-name";
 import { PageHead } from "../widgets/page-head";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/query-states";
@@ -104,7 +105,9 @@ function Table({ rows }: { rows: readonly Ensemble[] }) {
           {rows.map(one => (
             <tr key={one.id}>
               <th scope="row">
-                <Link href={`/ensembles/${one.id}`}>{one.name}</Link>
+                <Link href={`/ensembles/${one.id}`}>
+                  <CutName name={one.name} />
+                </Link>
               </th>
               <td>
                 <StateBadge state={one.state} />

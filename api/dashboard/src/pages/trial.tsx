@@ -1,7 +1,9 @@
 // The page of one trial: state, result compared with the best trial, curves, log, attempts, and files.
+
 import { useEffect } from "react";
 import { Link, Redirect, useSearch } from "wouter";
 import { ApiError } from "../api";
+import { ChartsOf } from "../charts/charts-of";
 import { useConnection } from "../connection";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
@@ -79,7 +81,14 @@ function IdentifiedTrial({ trialId }: { trialId: number }) {
   const sweep = useSweep(trial.data?.sweep_id).data;
   return (
     <QueryResult query={trial} rows={8}>
-      {found => <TrialView key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}
+      {found => {
+        const own = sweep?.id === found.sweep_id ? sweep : undefined;
+        return (
+          <ChartsOf subject={`${own?.name ?? `sweep ${found.sweep_id}`}, trial ${found.number}`}>
+            <TrialView key={found.id} trial={found} sweep={own} />
+          </ChartsOf>
+        );
+      }}
     </QueryResult>
   );
 }

@@ -1,4 +1,5 @@
 // The command palette: sweeps, trials, ensembles, projects and actions by a few typed characters.
+
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
@@ -6,6 +7,7 @@ import { api, done } from "../api";
 import { add } from "../basket/basket";
 import { keys } from "../query-keys";
 import { useDebounced } from "../use-debounced";
+import { CutName } from "../widgets/cut-name";
 import { toast } from "../widgets/toast";
 import { actionItems, foundItems, type Item } from "./palette-items";
 import "./palette.css";
@@ -126,7 +128,9 @@ function Options({ id, items, current, onChoose }: OptionsProps) {
           className="palette-item"
           onClick={() => onChoose(item)}
         >
-          <span className="palette-name">{item.name}</span>
+          <span className="palette-name">
+            <CutName name={item.name} />
+          </span>
           <span className="palette-detail">{item.detail}</span>
           {item.keys && <kbd>{item.keys}</kbd>}
         </div>

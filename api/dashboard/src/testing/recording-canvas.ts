@@ -5,7 +5,19 @@ export type Recording = { context: CanvasRenderingContext2D; calls: Call[]; name
 
 const METHODS = [
   ...["save", "restore", "beginPath", "moveTo", "lineTo", "arc", "rect", "clip", "stroke", "fill", "fillRect"],
-  ...["fillText", "roundRect", "translate", "rotate", "drawImage", "setLineDash", "clearRect", "setTransform"],
+  ...[
+    "fillText",
+    "strokeRect",
+    "scale",
+    "closePath",
+    "roundRect",
+    "translate",
+    "rotate",
+    "drawImage",
+    "setLineDash",
+    "clearRect",
+    "setTransform",
+  ],
 ];
 
 /** Every call has the drawing state (colours, widths, alpha) at its time. */

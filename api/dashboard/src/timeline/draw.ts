@@ -1,10 +1,10 @@
 // Draws the timeline: a lane per device with bars and gaps, the axis below; and finds the item at a point.
 import type { Draw } from "../canvas";
+import { clockTicks } from "../charts/ticks";
 import { token } from "../theme";
 import { gapInk, paintBar, paintGap, paintText } from "./segment-styles";
 import { reasonText } from "./segment-text";
 import type { Bar, Gap, Segment } from "./segments";
-import { ticks } from "./time-ticks";
 import type { Span } from "./visible-span";
 
 export type Lane = { id: string; bars: Bar[]; gaps: Gap[] };
@@ -20,6 +20,8 @@ export type Scene = {
 
 export const AXIS = 26;
 const MARGIN = 4;
+const MOST_TICKS = 16; // on a wide screen
+const APART = 90; // px between times
 
 export function drawing(scene: Scene): Draw {
   return (context, { width, height }) => {
@@ -98,21 +100,21 @@ function drawAxis(context: CanvasRenderingContext2D, { lanes, span, lane }: Scen
     context.moveTo(0, index * lane + 0.5);
     context.lineTo(width, index * lane + 0.5);
   }
-  const marks = ticks(span, width);
-  for (const { at } of marks) {
-    const x = Math.round(((at - span.from) / (span.to - span.from)) * width) + 0.5;
+  const marks = clockTicks(span.from, span.to, Math.min(MOST_TICKS, width / APART));
+  for (const { value } of marks) {
+    const x = Math.round(((value - span.from) / (span.to - span.from)) * width) + 0.5;
     context.moveTo(x, 0);
     context.lineTo(x, foot + 5);
   }
   context.stroke();
   context.textBaseline = "alphabetic";
   let free = 0;
-  for (const { at, label, day } of marks) {
+  for (const { value, label, isDay } of marks) {
     const wide = context.measureText(label).width;
-    const x = ((at - span.from) / (span.to - span.from)) * width - wide / 2;
+    const x = ((value - span.from) / (span.to - span.from)) * width - wide / 2;
     const left = Math.min(Math.max(0, x), width - wide);
     if (left < free) continue;
-    context.fillStyle = token(day ? "--text" : "--text-2");
+    context.fillStyle = token(isDay ? "--text" : "--text-2");
     context.fillText(label, left, height - 6);
     free = left + wide + 12;
   }

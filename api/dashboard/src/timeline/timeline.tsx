@@ -2,11 +2,13 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
+import { ExportMenu } from "../charts/export";
 import { useConnection } from "../connection";
 import { formatShare, formatTime } from "../format";
 import { hover, useSelection } from "../selection";
 import { trialHref } from "../trials/trial-names";
 import { useNow } from "../use-now";
+import { CutName } from "../widgets/cut-name";
 import { part } from "../widgets/part";
 import { Controls } from "./controls";
 import { AXIS, drawing, type Lane, segmentAt } from "./draw";
@@ -14,6 +16,7 @@ import { Legend } from "./legend";
 import type { Fetched } from "./queries";
 import { SegmentTable } from "./segment-table";
 import { barsOf, type DeviceLine, gapsOf, type Segment } from "./segments";
+import { timelineFigure } from "./timeline-figure";
 import { Tooltip, type TooltipTarget } from "./tooltip";
 import { useDebouncedSpan } from "./use-debounced-span";
 import { clampSpan, type Span, zoomed } from "./visible-span";
@@ -59,7 +62,13 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
       ) : (
         <Chart {...{ view, lanes, shown, limits, sweepId, matching, onSpan }} />
       )}
-      <Legend lanes={lanes} span={shown} sweepId={sweepId ?? null} matching={matching} />
+      <div className="plot-foot">
+        <Legend lanes={lanes} span={shown} sweepId={sweepId ?? null} matching={matching} />
+        <ExportMenu
+          name="timeline of devices"
+          figure={() => timelineFigure(lanes, shown, view.sweeps, sweepId ?? null, matching)}
+        />
+      </div>
       {!asTable && <DeviceUsage devices={view.devices.map(({ id }) => id)} span={shown} live={live && span === null} />}
     </div>
   );
@@ -151,8 +160,8 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
       <ul className="timeline-names" aria-hidden="true">
         {view.devices.map(line => (
           <li key={line.id} style={{ height: lane }}>
-            <span className={line.present ? "timeline-name" : "timeline-name timeline-gone"} title={line.id}>
-              {line.id}
+            <span className={line.present ? "timeline-name" : "timeline-name timeline-gone"}>
+              <CutName name={line.id} />
             </span>
             <span className="timeline-share">{formatShare(line.busy_share, 0)}</span>
           </li>

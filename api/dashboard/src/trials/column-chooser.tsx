@@ -1,6 +1,8 @@
 // The menu of the table's columns: found by name, added, removed and moved.
+
 import { useId, useState } from "react";
 import { Button } from "../widgets/button";
+import { CutName } from "../widgets/cut-name";
 import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
 import { MetricPicker } from "../widgets/metric-picker";
@@ -119,7 +121,9 @@ function Order({ columns, shown, onShown }: ColumnsProps) {
           const name = columns.find(column => column.key === key)?.name ?? key;
           return (
             <li key={key}>
-              <span>{name}</span>
+              <span>
+                <CutName name={name} />
+              </span>
               <Button quiet small title={`Move ${name} to the left`} disabled={at < 2} onClick={() => move(at, -1)}>
                 <Icon name="up" size={14} />
               </Button>

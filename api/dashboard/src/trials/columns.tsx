@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
 import { formatMegabytes } from "../usage/measures";
+import { CutName } from "../widgets/cut-name";
 import { StateBadge } from "../widgets/state-badge";
 import { MetricCell } from "./metric-cell";
 import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-figures";
@@ -280,5 +281,6 @@ function Tags({ tags = [] }: { tags?: readonly string[] }) {
 
 function text(value: unknown): ReactNode {
   const shown = formatValue(value);
-  return <span title={typeof value === "number" ? String(value) : shown}>{shown}</span>;
+  if (typeof value === "number") return <span title={String(value)}>{shown}</span>;
+  return <CutName name={shown} />;
 }

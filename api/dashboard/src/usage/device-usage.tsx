@@ -1,8 +1,12 @@
 // What the trials on each device use in the time range of the timeline: one row per device, below its trials.
 import { useCallback, useMemo, useRef, useState } from "react";
 import { type Draw, useCanvas, useSize } from "../canvas";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
+import { shortened } from "../format";
 import { SERIES, token } from "../theme";
 import type { Span } from "../timeline/visible-span";
+import { CutName } from "../widgets/cut-name";
 import { QueryResult } from "../widgets/query-states";
 import { Select } from "../widgets/select";
 import { formatMeasure } from "./measures";
@@ -17,6 +21,8 @@ const SHOWN: readonly { value: Key; name: string; unit: string }[] = [
   { value: "gpu_memory_mb", name: "GPU memory", unit: "MB" },
 ];
 const LANE = 44;
+const [WIDTH, NAME] = [1000, 230]; // px, of a picture and of its names
+const GAP_S = 3; // trials are sampled about once a second
 const GAP_SHARE = 3 / 300; // of the range: without a sample for longer, no trial was measured
 
 type Props = { devices: readonly string[]; span: Span; live: boolean };
@@ -75,26 +81,66 @@ function Lanes({ devices, found, span, shown }: LanesProps) {
     [lanes, width, span, top, shown],
   );
   const canvas = useCanvas(draw, size);
+  const figure = (): Figure => ({
+    ...{ name: `device-${shown.value}`, title: `${shown.name} of devices`, size: { ...size, width: WIDTH } },
+    draw: (context, drawn) => drawFigure(context, { lanes, devices, width: drawn.width, span, top, shown, peaks }),
+    rows: () => [
+      ["device", "time", `${shown.name} (${shown.unit})`],
+      ...lanes.flatMap(lane =>
+        (lane?.at ?? []).map((at, row) => [lane?.id, new Date(at * 1000).toISOString(), lane?.[shown.value][row]]),
+      ),
+    ],
+  });
   const parts = devices.map((id, index) => `${id} at most ${formatMeasure(peaks[index], shown.unit)}`);
   return (
-    <div className="timeline-chart">
-      <ul className="timeline-names">
-        {devices.map((id, index) => (
-          <li key={id} style={{ height: LANE }}>
-            <span className="timeline-name" title={id}>
-              {id}
-            </span>
-            <span className="timeline-share" title="The highest value in this time range">
-              {formatMeasure(peaks[index], shown.unit)}
-            </span>
-          </li>
-        ))}
-      </ul>
-      <div ref={frame} className="timeline-frame" style={{ height: size.height }}>
-        <canvas ref={canvas} role="img" className="usage-canvas" aria-label={`${shown.name}: ${parts.join("; ")}`} />
+    <>
+      <div className="timeline-chart">
+        <ul className="timeline-names">
+          {devices.map((id, index) => (
+            <li key={id} style={{ height: LANE }}>
+              <span className="timeline-name">
+                <CutName name={id} />
+              </span>
+              <span className="timeline-share" title="The highest value in this time range">
+                {formatMeasure(peaks[index], shown.unit)}
+              </span>
+            </li>
+          ))}
+        </ul>
+        <div ref={frame} className="timeline-frame" style={{ height: size.height }}>
+          <canvas ref={canvas} role="img" className="usage-canvas" aria-label={`${shown.name}: ${parts.join("; ")}`} />
+        </div>
       </div>
-    </div>
+      <div className="plot-foot plot-foot-end">
+        <ExportMenu name={`${shown.name} of devices`} figure={figure} />
+      </div>
+    </>
   );
+}
+
+type Picture = Pick<LanesProps, "devices" | "span" | "shown"> & {
+  lanes: readonly (Usage | undefined)[];
+  width: number;
+  top: number;
+  peaks: readonly (number | null)[];
+};
+
+function drawFigure(
+  context: CanvasRenderingContext2D,
+  { lanes, devices, width, span, top, shown, peaks }: Picture,
+): void {
+  for (const [index, lane] of lanes.entries()) {
+    context.font = `12px ${token("--font")}`;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.fillStyle = token("--text");
+    const peak = formatMeasure(peaks[index], shown.unit);
+    context.fillText(`${shortened(devices[index] ?? "", 16)}, at most ${peak}`, 0, (index + 0.6) * LANE);
+    context.save();
+    context.translate(NAME, 0);
+    if (lane) drawLane(context, { lane, index, width: width - NAME, span, top, key: shown.value });
+    context.restore();
+  }
 }
 
 function highest(lane: Usage | undefined, key: Key): number | null {
@@ -116,7 +162,7 @@ function drawLane(context: CanvasRenderingContext2D, { lane, index, width, span,
   context.stroke();
   context.strokeStyle = token(SERIES[0] ?? "--accent");
   context.lineWidth = 1.5;
-  const gap = GAP_SHARE * (span.to - span.from);
+  const gap = Math.max(GAP_S, GAP_SHARE * (span.to - span.from));
   let before = Number.NEGATIVE_INFINITY;
   context.beginPath();
   lane.at.forEach((at, row) => {

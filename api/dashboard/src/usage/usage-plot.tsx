@@ -1,9 +1,12 @@
 // One measure of an attempt over time, with its limit; the charts of a group share the pointer.
 import { type PointerEvent, useCallback, useMemo, useRef } from "react";
 import { useCanvas, useSize } from "../canvas";
-import { type Axis, numberAt, numberAxis, placeOn } from "../charts/axis";
+import { type Axis, numberAt, numberAxis, placeOn, withRoom } from "../charts/axis";
 import { nearestIndex } from "../charts/curve-values";
+import { ExportMenu } from "../charts/export";
+import type { Figure } from "../charts/export-file";
 import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../charts/frame";
+import type { LegendItem } from "../charts/legend";
 import { formatDuration } from "../format";
 import { SERIES, token } from "../theme";
 import { describeMeasure, formatMeasure, type Measure, type Point } from "./measures";
@@ -32,17 +35,7 @@ export function UsagePlot({ measure, lines, limit, killed, hovered, onHover }: P
   const line = useCanvas(
     useCallback(
       (context: CanvasRenderingContext2D) => {
-        drawFrame(context, frame, x, y);
-        clipped(context, frame, () => {
-          lines.forEach((points, index) => {
-            context.strokeStyle = context.fillStyle = token(SERIES[index] ?? "--accent");
-            drawLine(context, frame, x, y, points);
-          });
-          if (drawn !== null) drawLimit(context, frame, y, drawn);
-          const last = lines[0]?.at(-1);
-          if (killed && last)
-            drawCross(context, xAt(frame, placeOn(x, last[0]) ?? 0), yAt(frame, placeOn(y, last[1]) ?? 0));
-        });
+        drawUsage(context, frame, { x, y, lines, limit: drawn, killed });
       },
       [frame, x, y, lines, drawn, killed],
     ),
@@ -81,6 +74,7 @@ export function UsagePlot({ measure, lines, limit, killed, hovered, onHover }: P
           ))}
           {time !== undefined && <span className="trial-dim"> at {formatDuration(time)}</span>}
         </span>
+        <ExportMenu name={measure.name} figure={() => figureOf(measure, { x, y, lines, limit: drawn, killed })} />
       </figcaption>
       <div
         ref={box}
@@ -95,6 +89,38 @@ export function UsagePlot({ measure, lines, limit, killed, hovered, onHover }: P
       </div>
     </figure>
   );
+}
+
+type Drawn = Pick<Props, "lines" | "limit" | "killed"> & { x: Axis; y: Axis };
+
+function drawUsage(context: CanvasRenderingContext2D, frame: Frame, { x, y, lines, limit, killed }: Drawn): void {
+  drawFrame(context, frame, x, y);
+  clipped(context, frame, () => {
+    lines.forEach((points, index) => {
+      context.strokeStyle = context.fillStyle = token(SERIES[index] ?? "--accent");
+      drawLine(context, frame, x, y, points);
+    });
+    if (limit !== null) drawLimit(context, frame, y, limit);
+    const last = lines[0]?.at(-1);
+    if (killed && last) drawCross(context, xAt(frame, placeOn(x, last[0]) ?? 0), yAt(frame, placeOn(y, last[1]) ?? 0));
+  });
+}
+
+function figureOf(measure: Measure, drawn: Drawn): Figure {
+  const head = ["line", "time (s)", `${measure.name} (${measure.unit})`];
+  const named = measure.lines.map((line, index) => ({ ...line, points: drawn.lines[index] ?? [] }));
+  const limit: LegendItem[] = drawn.limit === null ? [] : [{ sign: "dashed", token: "--failed", label: "limit" }];
+  return {
+    name: `usage-${measure.key}`,
+    title: measure.name,
+    size: { width: 900, height: 320 },
+    legend: [
+      ...named.map(({ name }, index) => ({ sign: "line" as const, token: SERIES[index] ?? "--accent", label: name })),
+      ...limit,
+    ],
+    draw: (context, size) => drawUsage(context, frameIn(size, drawn.y), drawn),
+    rows: () => [head, ...named.flatMap(({ name, points }) => points.map(([time, value]) => [name, time, value]))],
+  };
 }
 
 function at(points: readonly Point[], seconds: number | null): Point | undefined {
@@ -115,9 +141,10 @@ function axesOf(
 ): { x: Axis; y: Axis } {
   const last = Math.max(1, ...lines.map(points => points.at(-1)?.[0] ?? 0));
   const top = measure.unit === "%" ? 100 : Math.max(highest, limit ?? 0) * HEADROOM || 1;
+  const unit = measure.unit === "MB" ? "megabytes" : undefined;
   return {
-    x: numberAxis("time", "time (s)", [0, last]),
-    y: { ...numberAxis("value", "", [0, top]), name: measure.unit },
+    x: withRoom(numberAxis("time", "time", [0, last], { unit: "duration" }), 0.02),
+    y: withRoom(numberAxis("value", unit ? "" : measure.unit, [0, top], { unit }), 0.03),
   };
 }
 

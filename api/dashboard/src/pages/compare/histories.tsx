@@ -2,7 +2,9 @@
 import { useCallback, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { type Axis, type Goal, numberAxis, placeOn, withRoom } from "../../charts/axis";
+import type { Rows } from "../../charts/export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "../../charts/frame";
+import type { LegendItem } from "../../charts/legend";
 import { Plot } from "../../charts/plot";
 import { formatCount, formatDuration, formatNumber } from "../../format";
 import { SERIES, token } from "../../theme";
@@ -100,6 +102,10 @@ function Chart({ histories, by, colours }: ChartProps) {
         <Plot
           x={x}
           y={y}
+          name={`best-${metric}-by-${by}`}
+          title={`Best ${metric} so far`}
+          legend={shown.map(each => legendItem(each, colours))}
+          rows={() => tableOf(shown, metric)}
           height={300}
           label={labelOf(metric, shown)}
           draw={draw}
@@ -112,24 +118,28 @@ function Chart({ histories, by, colours }: ChartProps) {
           describe={item => describe(items[item])}
         />
       )}
-      <ul className="plot-legend">
-        {shown.map(each => (
-          <li key={each.sweep_id}>
-            <span
-              className={`plot-sign plot-sign-line compare-series-${(colours.get(each.sweep_id) ?? 0) % SERIES.length}`}
-            />{" "}
-            {each.name} ({each.sweep_id}): {formatNumber(each.improvements.at(-1)?.value)} after{" "}
-            {formatCount(each.trials)} {each.trials === 1 ? "trial" : "trials"}
-          </li>
-        ))}
-        {without.map(each => (
-          <li key={each.sweep_id}>
-            {each.name} ({each.sweep_id}): no trial has finished
-          </li>
-        ))}
-      </ul>
+      {without.length > 0 && (
+        <p className="plot-legend">
+          {without.map(each => `${each.name} (${each.sweep_id}): no trial has finished`).join(", ")}
+        </p>
+      )}
     </>
   );
+}
+
+function legendItem(history: History, colours: ReadonlyMap<number, number>): LegendItem {
+  const { name, sweep_id, improvements, trials } = history;
+  const after = `after ${formatCount(trials)} ${trials === 1 ? "trial" : "trials"}`;
+  const label = `${name} (${sweep_id}): ${formatNumber(improvements.at(-1)?.value)} ${after}`;
+  return { sign: "line", token: seriesOf(sweep_id, colours), label };
+}
+
+function tableOf(histories: readonly History[], metric: string): Rows {
+  const head = ["sweep", "sweep id", "trial", "time since the start (s)", metric];
+  const rows = histories.flatMap(({ name, sweep_id, improvements }) =>
+    improvements.map(one => [name, sweep_id, one.number, one.time_s, one.value]),
+  );
+  return [head, ...rows];
 }
 
 type Item = { one: History["improvements"][number]; sweep: History };
@@ -167,8 +177,10 @@ export function stepsOf(history: History, by: By): [number, number][] {
 function axesOf(lines: readonly [number, number][][], metric: string, goal: Goal, by: By): { x: Axis; y: Axis } {
   const points = lines.flat();
   const longest = points.reduce((most, [across]) => Math.max(most, across), 0);
-  const name = by === "number" ? "trial" : "time since the start (s)";
-  const x = numberAxis(by, name, [0, longest], { integer: by === "number" });
+  const x =
+    by === "number"
+      ? numberAxis(by, "trial", [0, longest], { integer: true })
+      : numberAxis(by, "time since the start", [0, longest], { unit: "duration" });
   const y = numberAxis(
     metric,
     metric,
@@ -182,7 +194,11 @@ function pointAt(frame: Frame, x: Axis, y: Axis, across: number, value: number):
 }
 
 function colourOf(sweepId: number, colours: ReadonlyMap<number, number>): string {
-  return token(SERIES[(colours.get(sweepId) ?? 0) % SERIES.length] ?? "--accent");
+  return token(seriesOf(sweepId, colours));
+}
+
+function seriesOf(sweepId: number, colours: ReadonlyMap<number, number>): string {
+  return SERIES[(colours.get(sweepId) ?? 0) % SERIES.length] ?? "--accent";
 }
 
 function dot(context: CanvasRenderingContext2D, { x, y }: Point, radius: number): void {

@@ -1,7 +1,9 @@
 // The comparison of sweeps and trials of several sweeps. The URL names them; the basket remembers them.
+
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { basket, clear, count, idsIn, MOST, remove } from "../../basket/basket";
+import { ChartsOf } from "../../charts/charts-of";
 import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
@@ -92,7 +94,11 @@ function Compared({ sweeps, trials: named }: ComparedProps) {
       </ul>
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
       {sweeps.length > 0 && histories.isLoading && <Loading rows={6} what="Loading the histories" />}
-      {histories.data && <Histories histories={histories.data} by={across} onBy={setBy} colours={colours} />}
+      {histories.data && (
+        <ChartsOf subject={all.map(({ name }) => name).join(", ")}>
+          <Histories histories={histories.data} by={across} onBy={setBy} colours={colours} />
+        </ChartsOf>
+      )}
       {joined.data ? (
         <JoinedTable
           trials={joined.data}

@@ -1,15 +1,17 @@
 // The charts of the analysis, each in a panel with its own controls; their settings are in the URL.
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
-import type { Axis } from "../../charts/axis";
-import { Contour, rampText } from "../../charts/contour";
+import { type Axis, titleOf } from "../../charts/axis";
+import { Contour } from "../../charts/contour";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
 import { LazyChart } from "../../charts/lazy-chart";
+import type { LegendItem } from "../../charts/legend";
 import { Lineage } from "../../charts/lineage";
 import { Parallel } from "../../charts/parallel-coordinates";
 import { Pareto } from "../../charts/pareto";
 import { useIntervals } from "../../charts/queries";
+import { rampText } from "../../charts/ramp-text";
 import { Slice } from "../../charts/slice";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-columns";
 import { finishedOf } from "../../charts/unfinished";
@@ -65,7 +67,7 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
     <Framed
       size="two-thirds"
       title="History"
-      hint={`${nameOf(metric)} of each trial${metric.goal ? ", and the best so far" : ""}`}
+      hint={`${titleOf(metric)} of each trial${metric.goal ? ", and the best so far" : ""}`}
       actions={actions}
     >
       <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
@@ -127,7 +129,7 @@ export function ParallelPanel({
   const { names: metrics } = useMetricNames(sweepId);
   const addable = useMemo(() => figureOptions(metrics), [metrics]);
   const keys = axes.map(axis => axis.key);
-  const shownParameters = axes.filter(axis => axis.key.startsWith("params.")).length;
+  const legend = parallelLegend(metric, axes, charts.parameters.length);
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
@@ -146,7 +148,7 @@ export function ParallelPanel({
           {all.map(axis => (
             <Checkbox
               key={axis.key}
-              label={nameOf(axis)}
+              label={titleOf(axis)}
               on={keys.includes(axis.key)}
               onChange={on => show(on ? [...keys, axis.key] : keys.filter(key => key !== axis.key))}
             />
@@ -159,7 +161,7 @@ export function ParallelPanel({
     <Framed
       size="wide"
       title="Parallel coordinates"
-      hint={`Drag along an axis to filter trials in all views. Color: ${nameOf(metric)}`}
+      hint={`Drag along an axis to filter trials in all views. Color: ${titleOf(metric)}`}
       actions={actions}
     >
       <Parallel
@@ -174,19 +176,17 @@ export function ParallelPanel({
         onActive={onActive}
         onOpen={onOpen}
         onOrder={show}
+        legend={legend}
       />
-      <ul className="plot-legend">
-        <li>
-          <span className="plot-ramp" /> {nameOf(metric)}, {rampText(metric)}
-        </li>
-        {shownParameters < charts.parameters.length && (
-          <li>
-            {shownParameters} of {charts.parameters.length} parameters; <em>Axes</em> adds others
-          </li>
-        )}
-      </ul>
     </Framed>
   );
+}
+
+function parallelLegend(metric: Axis, axes: readonly Axis[], parameters: number): LegendItem[] {
+  const shown = axes.filter(axis => axis.key.startsWith("params.")).length;
+  const ramp: LegendItem = { sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` };
+  if (shown >= parameters) return [ramp];
+  return [ramp, { sign: "note", label: `${shown} of ${parameters} parameters; “Select axes” adds others` }];
 }
 
 /** The axes named in the URL; by default the first parameters and the objectives. */
@@ -243,7 +243,7 @@ export function ContourPanel({
   const shares = useShares(points, metric);
   if (!x || !y) return null;
   return (
-    <Framed size="half" title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
+    <Framed size="half" title="Contour" hint={`${titleOf(metric)} over two parameters`} actions={pick}>
       <LazyChart height={360}>
         <Contour
           points={points}
@@ -267,7 +267,7 @@ export function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, 
   const [xKey, yKey] = named.split("|");
   const x = axes.find(axis => axis.key === xKey) ?? axes[0];
   const y = axes.find(axis => axis.key === yKey && axis !== x) ?? axes.find(axis => axis !== x);
-  const options = axes.map(axis => ({ value: axis.key, name: nameOf(axis) }));
+  const options = axes.map(axis => ({ value: axis.key, name: titleOf(axis) }));
   if (!x || !y || axes.length < 3) return [x, y, null];
   const controls = (
     <>
@@ -302,7 +302,12 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
   return (
     <>
       {(showsAll ? parameters : parameters.slice(0, MOST_SLICES)).map(parameter => (
-        <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
+        <Framed
+          key={parameter.key}
+          size="third"
+          title={parameter.name}
+          hint={`${titleOf(metric)} by ${parameter.name}`}
+        >
           <LazyChart height={220}>
             <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
           </LazyChart>
@@ -320,10 +325,6 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
       )}
     </>
   );
-}
-
-export function nameOf(axis: Axis): string {
-  return axis.key === "running_s" ? "running time (s)" : axis.name;
 }
 
 export function Framed({

@@ -54,7 +54,7 @@ test("the metric is stored in the URL, the first one is the default", async () =
   const metric = await screen.findByLabelText("Metric");
   await pick(metric, "running time");
   expect(window.location.search).toBe("?metric=running_s");
-  expect(screen.getByText("running time (s) of each trial, and the best so far")).toBeVisible();
+  expect(screen.getByText("running time of each trial, and the best so far")).toBeVisible();
   await pick(screen.getByLabelText("Metric"), "loss");
   expect(window.location.search).toBe("");
 });

@@ -1,8 +1,10 @@
 // Trials of a sweep side by side: parameters, values and curves. The URL lists them.
+
 import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../../api";
+import { ChartsOf } from "../../charts/charts-of";
 import { useFocus } from "../../live";
 import { keys } from "../../query-keys";
 import type { Sweep } from "../../sweep/sweep";
@@ -90,7 +92,9 @@ function Compared({ sweep }: { sweep: Sweep }) {
             />
           </Panel>
           <CompareMetrics trials={trials} />
-          <CompareCurves sweepId={sweep.id} ids={ids} />
+          <ChartsOf subject={`${sweep.name}, compared trials`}>
+            <CompareCurves sweepId={sweep.id} ids={ids} />
+          </ChartsOf>
         </>
       )}
     </>

@@ -1,12 +1,12 @@
 // The panels of the analysis that show all trials at once: the distribution of the result, and ranks by two parameters.
 import { useMemo } from "react";
-import type { Axis } from "../../charts/axis";
+import { type Axis, titleOf } from "../../charts/axis";
 import { Edf } from "../../charts/edf";
 import { LazyChart } from "../../charts/lazy-chart";
 import { Rank } from "../../charts/rank";
 import { bestRow, type Points } from "../../charts/trial-columns";
 import { useQueryState } from "../../url";
-import { Framed, nameOf, usePair, useShares } from "./analysis-panels";
+import { Framed, usePair, useShares } from "./analysis-panels";
 import type { Linked } from "./linked-charts";
 
 type Shown = Linked & { points: Points; metric: Axis };
@@ -17,7 +17,7 @@ export function DistributionPanel({ size, points, metric, count: _, ...linked }:
     <Framed
       size={size}
       title="Distribution"
-      hint={`Share of finished trials with at most each value of ${nameOf(metric)} (EDF)`}
+      hint={`Share of finished trials with at most each value of ${titleOf(metric)} (EDF)`}
     >
       <LazyChart height={300}>
         <Edf points={points} metric={metric} log={log === "1"} {...linked} />
@@ -42,7 +42,7 @@ export function RankPanel({
     <Framed
       size="half"
       title="Rank"
-      hint={`Two parameters; the color is the rank of ${nameOf(metric)}, the ring the best`}
+      hint={`Two parameters; the color is the rank of ${titleOf(metric)}, the ring the best`}
       actions={pick}
     >
       <LazyChart height={300}>

@@ -1,5 +1,6 @@
 // The page of one sweep: header, the filter that all views share, and the tabs.
 import { ApiError } from "../../api";
+import { ChartsOf } from "../../charts/charts-of";
 import { formatCount } from "../../format";
 import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
@@ -71,7 +72,9 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       {isInvalid && known !== "configuration" ? (
         <Empty title="Invalid filter" hint="See the message below the filter." />
       ) : (
-        <Body sweepId={sweepId} />
+        <ChartsOf subject={data?.id === sweepId ? `${data.name}, sweep ${sweepId}` : `sweep ${sweepId}`}>
+          <Body sweepId={sweepId} />
+        </ChartsOf>
       )}
     </div>
   );

@@ -1,9 +1,10 @@
 // Any two of parameters, results and logged metrics against each other; the axes are in the URL.
 import { useMemo } from "react";
-import { type Axis, withRoom } from "../../charts/axis";
+import { type Axis, columnNameOf, titleOf, withRoom } from "../../charts/axis";
 import { LazyChart } from "../../charts/lazy-chart";
+import { rampText } from "../../charts/ramp-text";
 import { Scatter } from "../../charts/scatter";
-import { goodness, type Points } from "../../charts/trial-columns";
+import { columnOf, goodness, type Points } from "../../charts/trial-columns";
 import { finishedOf } from "../../charts/unfinished";
 import { formatCount } from "../../format";
 import { figureOptions } from "../../trials/metric-figures";
@@ -40,7 +41,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
     <div className="analysis-wide">
       <Panel
         title="Scatter"
-        hint={`${y.name} against ${x.name}. Color: ${metric.name}`}
+        hint={`${titleOf(y)} against ${titleOf(x)}. Color: ${titleOf(metric)}`}
         actions={
           <>
             <MetricPicker label="X axis" value={x.key} options={options} onChange={key => set([key, y.key])} />
@@ -52,6 +53,10 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
           <Scatter
             {...linked}
             points={points}
+            name={`scatter-${y.name}-${x.name}`}
+            title={`${titleOf(y)} against ${titleOf(x)}`}
+            legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }]}
+            columns={{ [columnNameOf(metric)]: row => columnOf(points, metric.key)[row] }}
             x={across}
             y={up}
             shares={shares}

@@ -1,0 +1,28 @@
+// The menu that saves a chart as PNG, SVG or CSV. Files are named after what the page is about, and the chart.
+import { useContext } from "react";
+import { Button } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import { Menu } from "../widgets/menu";
+import { toast } from "../widgets/toast";
+import { Subject } from "./charts-of";
+import { type ExportKind, exportFigure, type Figure } from "./export-file";
+import "./plot.css";
+
+const KINDS: readonly ExportKind[] = ["png", "svg", "csv"];
+/** `figure` is called on a click only: it may prepare many rows. */
+export function ExportMenu({ name, figure }: { name: string; figure: () => Figure }) {
+  const subject = useContext(Subject);
+  const save = (kind: ExportKind) =>
+    exportFigure(figure(), kind, subject).catch(error =>
+      toast(error instanceof Error ? error.message : String(error), "failed"),
+    );
+  return (
+    <Menu quiet label={<Icon name="download" size={15} />} name={`Export ${name}`}>
+      {KINDS.map(kind => (
+        <Button key={kind} quiet onClick={() => void save(kind)}>
+          {kind.toUpperCase()}
+        </Button>
+      ))}
+    </Menu>
+  );
+}
