@@ -73,7 +73,7 @@ def test_chart_is_exported(stage: Stage, visitor: Visitor, tmp_path: Path, kind:
         figure.get_by_role("button", name=kind).click()
     saved = tmp_path / download.value.suggested_filename
     download.value.save_as(saved)
-    assert saved.name == f"loss.{kind.lower()}"
+    assert saved.name == f"curves-sweep-{stage.finished}-curves-loss.{kind.lower()}"
     assert saved.read_bytes().startswith(start)
 
 

@@ -1,4 +1,5 @@
 // Bars, gaps and device lines for timeline tests.
+import type { TrialTimeline } from "./attempts";
 import type { Bar, DeviceLine, Gap, Reason } from "./segments";
 
 export function barFixture(start: number, end: number, changes: Partial<Bar> = {}): Bar {
@@ -29,5 +30,36 @@ export function lineFixture(id: string, changes: Partial<DeviceLine> = {}): Devi
     gaps: { start_s: [60], end_s: [120], reason: [0], gaps: [1] },
     reasons: [reasonFixture(60)],
     ...changes,
+  };
+}
+
+type AttemptFixture = {
+  number: number;
+  attempt?: number;
+  state?: string;
+  cause?: string;
+  queued?: number;
+  start?: number;
+  end?: number;
+};
+
+/** The timeline by trial; times are seconds after its start. An attempt that has started has a device. */
+export function timelineFixture(attempts: readonly AttemptFixture[]): TrialTimeline {
+  return {
+    matching: new Set(attempts.map(({ number }) => number)).size,
+    shown: new Set(attempts.map(({ number }) => number)).size,
+    from_s: 1_700_000_000,
+    now_s: 1_700_000_030,
+    columns: {
+      id: attempts.map(({ number }) => 100 + number),
+      number: attempts.map(({ number }) => number),
+      attempt: attempts.map(({ attempt }) => attempt ?? 1),
+      state: attempts.map(({ state }) => state ?? "finished"),
+      cause: attempts.map(({ cause }) => cause ?? null),
+      device: attempts.map(({ start }) => (start === undefined ? null : "gpu-0")),
+      queued_s: attempts.map(({ queued }) => queued ?? 0),
+      start_s: attempts.map(({ start }) => start ?? null),
+      end_s: attempts.map(({ end }) => end ?? null),
+    },
   };
 }

@@ -1,7 +1,9 @@
 // The timeline of a time span, refetched as it changes.
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
+import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
+import type { TrialTimeline } from "./attempts";
 import type { Timeline } from "./segments";
 import type { Span } from "./visible-span";
 
@@ -33,6 +35,20 @@ async function read(sweepId: number | undefined, span: Span | null, signal: Abor
   if (span?.to) query.to = span.to.toFixed(3);
   const view = await done(api.GET("/api/v1/timeline", { params: { query }, signal }));
   return { view, aheadS: view.now_s - Date.now() / 1000 };
+}
+
+/** The attempts of the trials that match a filter, and the offset of the service's clock. */
+export function useTrialTimeline(sweepId: number, filter: string) {
+  useFreshness(sweepId, "trial-timeline");
+  return useQuery<{ view: TrialTimeline; aheadS: number }>({
+    queryKey: keys.charts(sweepId, "trial-timeline", filter),
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
+    queryFn: async ({ signal }) => {
+      const params = { path: { sweep_id: sweepId }, query: { filter } };
+      const view = await done(api.GET("/api/v1/sweeps/{sweep_id}/trial-timeline", { params, signal }));
+      return { view, aheadS: view.now_s - Date.now() / 1000 };
+    },
+  });
 }
 
 /** `aheadS`: the offset of the service's clock from the browser's. */

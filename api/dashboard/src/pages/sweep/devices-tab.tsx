@@ -11,32 +11,36 @@ import { useQueryState } from "../../url";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
 import { Stat, Stats } from "../../widgets/stats";
+import { TrialTimelinePanel } from "./trial-timeline-panel";
 
 export function DevicesTab({ sweepId }: { sweepId: number }) {
   const state = useViewState();
   const timeline = useTimeline({ sweepId, span: state.span });
   const matching = useMatching(sweepId);
   return (
-    <QueryResult query={timeline} rows={5}>
-      {fetched =>
-        fetched.view.devices.length === 0 ? (
-          <Empty title="No recorded activity" hint="No device was running, or the sweep was imported." />
-        ) : (
-          <>
-            <Panel
-              title="Devices"
-              hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
-              actions={<Figures fetched={fetched} />}
-            >
-              <TimelineView fetched={fetched} sweepId={sweepId} matching={matching} {...state} />
-            </Panel>
-            <Panel title="Idle time by reason" hint="Total time without a running trial, over all devices.">
-              <Reasons lines={fetched.view.devices} />
-            </Panel>
-          </>
-        )
-      }
-    </QueryResult>
+    <>
+      <QueryResult query={timeline} rows={5}>
+        {fetched =>
+          fetched.view.devices.length === 0 ? (
+            <Empty title="No recorded activity" hint="No device was running, or the sweep was imported." />
+          ) : (
+            <>
+              <Panel
+                title="Devices"
+                hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
+                actions={<Figures fetched={fetched} />}
+              >
+                <TimelineView fetched={fetched} sweepId={sweepId} matching={matching} {...state} />
+              </Panel>
+              <Panel title="Idle time by reason" hint="Total time without a running trial, over all devices.">
+                <Reasons lines={fetched.view.devices} />
+              </Panel>
+            </>
+          )
+        }
+      </QueryResult>
+      <TrialTimelinePanel sweepId={sweepId} />
+    </>
   );
 }
 
