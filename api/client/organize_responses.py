@@ -38,6 +38,8 @@ class FoundInfo(TypedDict):
     id: int | None
     name: str
     detail: str
+    sweep_id: int | None  # of a trial
+    number: int | None  # of a trial in its sweep
 
 
 class ImprovementInfo(TypedDict):
