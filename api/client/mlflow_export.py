@@ -83,6 +83,11 @@ def _write_trial(client: Any, experiment_id: str, parent: str, trial: Mapping[st
         "podium.state": trial["state"],
         **{f"podium.{name}": str(trial[name]) for name in ("cause", "message", "device") if trial[name] is not None},
         **{_name(f"podium.user_attrs.{name}"): str(value) for name, value in trial["user_attrs"].items()},
+        **{
+            _name(f"podium.non_finite.{name}"): str(each["non_finite"])
+            for name, each in (trial.get("metric_summaries") or {}).items()
+            if each["non_finite"]
+        },
     }
     started = _milliseconds(trial["started_at"] or trial["created_at"])
     run = client.create_run(experiment_id, started, tags, f"trial {trial['number']}").info.run_id
@@ -103,6 +108,9 @@ def _points(trial: Mapping[str, Any], started: int) -> Iterator[Any]:
     for name, curve in trial["metrics"].items():
         for step, value in curve:
             yield Metric(_name(name), value, started, step)
+    for name, marks in (trial.get("non_finite") or {}).items():
+        for step, value in marks:
+            yield Metric(_name(name), float(value), started, step)
 
 
 def _results(trial: Mapping[str, Any]) -> Iterator[Any]:

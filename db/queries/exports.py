@@ -21,6 +21,7 @@ from podium.db.queries.trial_schedules import IntervalRow
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import attempt_ranks, metric_summaries, sweeps
 from podium.db.stores.metric_summaries import MetricSummary
+from podium.db.stores.metrics import NonFinite, non_finite_of_trials
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.sweep_spec import spec_from_json
 
@@ -93,6 +94,7 @@ class ExportedTrial:
     artifacts: tuple[trial_artifact_rows.ArtifactRow, ...] = ()  # existing files
     intervals: tuple[IntervalRow, ...] = ()  # of a trial of a population
     devices: tuple[str, ...] = ()  # of the last attempt, in the order of ranks, if it has several
+    non_finite: NonFinite = field(default_factory=dict)  # with the curves
 
 
 def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
@@ -154,6 +156,7 @@ def read_batch(
     several = attempt_ranks.devices_of_trials(connection, ids)
     logged = metric_summaries.all_of_trials(connection, ids)
     times = running_and_queued_s(connection, ids)
+    marked = non_finite_of_trials(connection, ids) if curves else {}
     return [
         ExportedTrial(
             row,
@@ -165,6 +168,7 @@ def read_batch(
             left.get(row.id, ()),
             tuple(trained.get(row.id, ())),
             several.get(row.id, ()),
+            marked.get(row.id, {}),
         )
         for row in rows
     ]

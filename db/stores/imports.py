@@ -84,6 +84,9 @@ def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -
     for name, curve in trial.metrics.items():
         for step, point in dict(reversed(curve)).items():  # the first value of a step is kept
             yield metrics, (name, step, point, ended_at)
+    for name, marks in trial.non_finite.items():
+        for step, mark in dict(reversed(marks)).items():
+            yield metrics, (name, step, float(mark), ended_at)
 
 
 def accept(

@@ -23,6 +23,7 @@ from podium.db.stores.metric_summaries import Curve, PointRow
 from podium.sweep.lifecycle.recorded_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)
+NonFinite = dict[str, list[tuple[int, str]]]  # by metric, steps with `nan`, `inf` or `-inf`
 MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
 # Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.
 _ADD = "INSERT INTO metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -134,15 +135,19 @@ def of_trial(
     return {extent.name: points for extent, points in _read(connection, where, max_points)}
 
 
-def non_finite_of_trial(connection: Connection, trial_id: int) -> dict[str, list[tuple[int, str]]]:
+def non_finite_of_trial(connection: Connection, trial_id: int) -> NonFinite:
     """By metric, the steps at which a trial logged NaN or an infinity, each with `nan`, `inf` or `-inf`."""
-    columns = (non_finite_metrics.c.name, non_finite_metrics.c.step, non_finite_metrics.c.value)
-    rows = connection.execute(
-        select(*columns).where(non_finite_metrics.c.trial_id == trial_id).order_by("name", "step")
-    )
-    found: dict[str, list[tuple[int, str]]] = {}
-    for name, step, value in rows:
-        found.setdefault(name, []).append((step, value))
+    return non_finite_of_trials(connection, [trial_id]).get(trial_id, {})
+
+
+def non_finite_of_trials(connection: Connection, trial_ids: Sequence[int]) -> dict[int, NonFinite]:
+    """The same of several trials, by id; only those that have any."""
+    table = non_finite_metrics
+    columns = (table.c.trial_id, table.c.name, table.c.step, table.c.value)
+    statement = select(*columns).where(table.c.trial_id.in_(id_list(trial_ids)))
+    found: dict[int, NonFinite] = {}
+    for trial_id, name, step, value in connection.execute(statement.order_by(*columns[:3])):
+        found.setdefault(trial_id, {}).setdefault(name, []).append((step, value))
     return found
 
 

@@ -41,6 +41,9 @@ class ImportedTrial(Model):
     )
     values: list[float] | None = Field(None, description="of a finished trial: one value per metric")
     metrics: dict[str, list[tuple[Step, float]]] = Field(default_factory=dict, description="[step, value] by name")
+    non_finite: dict[str, list[tuple[Step, Literal["nan", "inf", "-inf"]]]] = Field(
+        default_factory=dict, description="by name, the steps whose values are not finite"
+    )
     user_attrs: dict[str, JsonValue] = Field(default_factory=dict)
     constraints: dict[str, float] = Field(default_factory=dict, description="violated if above 0")
     started_at: float | None = Field(None, ge=0, le=MAX_TIME)
@@ -80,8 +83,11 @@ class SweepImport(Model):
 
     def _digest(self) -> str:
         """A hash that identifies the study, so that it is imported only once."""
-        content = json.dumps(self.model_dump(exclude=set(_DETAILS)), sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
+        content = self.model_dump(exclude=set(_DETAILS))
+        for trial in content["trials"]:
+            if not trial["non_finite"]:
+                del trial["non_finite"]  # studies that were imported before it existed keep their hash
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def parse_import(body: bytes, max_points: int = MAX_POINTS) -> SweepImport:
@@ -101,7 +107,12 @@ def parse_import(body: bytes, max_points: int = MAX_POINTS) -> SweepImport:
 
 
 def _problems(found: SweepImport, max_points: int) -> Iterator[Problem]:
-    points = sum(len(curve) for trial in found.trials for curve in trial.metrics.values())
+    points = sum(
+        len(curve)
+        for trial in found.trials
+        for curves in (trial.metrics, trial.non_finite)
+        for curve in curves.values()
+    )
     if points > max_points:
         message = f"the curves have {points:,} points; at most {max_points:,} are supported"
         yield Problem(("trials",), message)

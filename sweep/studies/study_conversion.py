@@ -35,6 +35,7 @@ from podium.sweep.values.states import TrialState
 
 MAX_NAME = 120
 DETAILS_KEY = "podium"  # attribute of a study that was exported
+NON_FINITE_KEY = "podium:non_finite"  # attribute of a trial: where metrics other than the reported one were not finite
 _DETAILS = ("project", "description", "tags")
 Json = dict[str, Any]
 Study = optuna.Study
@@ -110,6 +111,8 @@ def _frozen(
         name: _containing(own.get(name) or space.get(name), value) for name, value in trial["params"].items()
     }
     curve = {int(step): value for step, value in trial["metrics"].get(reported, [])}
+    marks = dict(trial.get("non_finite") or {})
+    reports = curve | {int(step): float(value) for step, value in marks.pop(reported, [])}
     return FrozenTrial(
         number=trial["number"],
         trial_id=trial["number"],
@@ -120,9 +123,9 @@ def _frozen(
         datetime_complete=_local(trial["ended_at"]) if state.is_finished() else None,
         params={name: _as_in(distributions[name], value) for name, value in trial["params"].items()},
         distributions=distributions,
-        user_attrs=dict(trial.get("user_attrs") or {}),
+        user_attrs={**(trial.get("user_attrs") or {}), **({NON_FINITE_KEY: marks} if marks else {})},
         system_attrs=constraint_attributes(trial.get("constraints") or {}),
-        intermediate_values=curve,
+        intermediate_values=dict(sorted(reports.items())),
     )
 
 
@@ -241,9 +244,6 @@ def omitted_parts(study: optuna.Study) -> list[str]:
     trials = study.get_trials(deepcopy=False)
     counts = Counter[str]()
     for trial in trials:
-        counts["non-finite reported values are omitted"] += sum(
-            not math.isfinite(value) for value in trial.intermediate_values.values()
-        )
         counts["non-finite constraints are changed or omitted"] += sum(
             not math.isfinite(value) for value in trial.constraints.values()
         )
@@ -283,18 +283,28 @@ def _union(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDis
 def _trial(trial: FrozenTrial, space: Json, reported: str) -> Json:
     state = _state(trial)
     own = {name: parameter_of(distribution) for name, distribution in trial.distributions.items()}
-    curve = [[step, float(v)] for step, v in sorted(trial.intermediate_values.items()) if math.isfinite(v)]
+    reports = sorted((step, float(value)) for step, value in trial.intermediate_values.items())
+    curve = [[step, value] for step, value in reports if math.isfinite(value)]
+    marks = [[step, str(value)] for step, value in reports if not math.isfinite(value)]
+    attributes = dict(trial.user_attrs)
+    non_finite = {**_marks(attributes.pop(NON_FINITE_KEY, None)), **({reported: marks} if marks else {})}
     return {
         "state": state.value,
         "params": {name: plain(value) for name, value in trial.params.items()},
         "distributions": {name: parameter for name, parameter in own.items() if parameter != space[name]},
         "values": list(trial.values) if state is TrialState.FINISHED and trial.values is not None else None,
         "metrics": {reported: curve} if curve else {},
-        "user_attrs": {name: _as_json(value) for name, value in trial.user_attrs.items()},
+        **({"non_finite": non_finite} if non_finite else {}),
+        "user_attrs": {name: _as_json(value) for name, value in attributes.items()},
         "constraints": constraints_of(trial),
         "started_at": _seconds(trial.datetime_start),
         "ended_at": _seconds(trial.datetime_complete),
     }
+
+
+def _marks(stored: Any) -> Json:
+    """What an export has written to `NON_FINITE_KEY`."""
+    return dict(stored) if isinstance(stored, Mapping) else {}
 
 
 def _state(trial: FrozenTrial) -> TrialState:

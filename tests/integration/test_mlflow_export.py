@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,12 @@ def trial(number: int, **changes: Any) -> dict[str, Any]:
 
 LONG = [[step, float(step)] for step in range(mlflow_export.MAX_METRICS_PER_BATCH + 1)]
 TRIALS = [
-    trial(0, metrics={"val_accuracy": [[0, 0.25], [1, 0.375], [2, 0.5]], "val loss!": [[0, 9.0]], "long": LONG}),
+    trial(
+        0,
+        metrics={"val_accuracy": [[0, 0.25], [1, 0.375], [2, 0.5]], "val loss!": [[0, 9.0]], "long": LONG},
+        non_finite={"norm": [[3, "nan"]]},
+        metric_summaries={"norm": {"non_finite": 1}, "long": {"non_finite": 0}},
+    ),
     trial(1, state="failed", values=None, metrics={}, cause="timeout"),
     trial(2, state="running", values=None, metrics={}, ended_at=None),
 ]
@@ -76,6 +82,8 @@ def test_sweep_is_parent_run_with_nested_run_for_each_trial(tmp_path: Path, targ
     assert first.data.params == {"lr": "0.25", "学习": "a", "none": "None"}
     peak = {"system/peak_memory_mb": 512.5}
     values = {"val_accuracy": 0.5, "val loss_": 9.0, "long": 1000.0, "objective/val_accuracy": 0.5}
+    assert math.isnan(first.data.metrics.pop("norm")) and first.data.tags["podium.non_finite.norm"] == "1"
+    assert "podium.non_finite.long" not in first.data.tags
     assert first.data.metrics == values | peak
     assert [p.value for p in client.get_metric_history(first.info.run_id, "val_accuracy")] == [0.25, 0.375, 0.5]
     assert len(client.get_metric_history(first.info.run_id, "long")) == len(LONG)

@@ -52,6 +52,7 @@ def record(shape: ExportSchema, trial: ExportedTrial) -> dict[str, Any]:
         "user_attrs": row.user_attrs,
         "constraints": row.constraints,
         "metrics": trial.curves,
+        "non_finite": trial.non_finite,
         "metric_summaries": {each.name: _summary(each) for each in trial.summaries},
         "artifacts": [
             {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256} for file in trial.artifacts

@@ -303,12 +303,32 @@ def test_unsupported_values_are_converted_and_reported(client: TestClient) -> No
     _, trials = by_podium(client, study)
     assert [trial["state"] for trial in trials] == ["failed", "pruned", "cancelled", "cancelled", "finished"]
     assert trials[1]["metrics"] == {"value": [[1, 0.5]]}
+    assert trials[1]["non_finite"] == {"value": [[0, "nan"], [2, "inf"]]}
     assert trials[4]["user_attrs"] == {"bad": "nan", "odd": "{1}"}
     assert study_conversion.omitted_parts(study) == [
-        "2 non-finite reported values are omitted",
         "1 trials with an infinite value are imported as failed",
         "2 unfinished trials are imported as cancelled",
     ]
+
+
+def test_values_that_are_not_finite_survive_a_study_in_between(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    service.points(trial_id, "val_accuracy", 0.25, math.nan, 0.5)
+    service.points(trial_id, "grad norm", 1.0, math.inf, -math.inf, math.nan)
+    line = json.loads(client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text)
+    marks = {"val_accuracy": [[1, "nan"]], "grad norm": [[1, "inf"], [2, "-inf"], [3, "nan"]]}
+    assert line["non_finite"] == marks
+
+    study = study_conversion.to_study(client.get(f"/api/v1/sweeps/{sweep_id}").json(), [line])
+    (frozen,) = study.get_trials()
+    assert math.isnan(frozen.intermediate_values[1]) and frozen.intermediate_values[2] == 0.5
+    assert frozen.user_attrs == {study_conversion.NON_FINITE_KEY: {"grad norm": marks["grad norm"]}}
+
+    _, (imported,) = by_podium(client, study)
+    assert imported["non_finite"] == marks
+    assert imported["user_attrs"] == {}
+    assert study_conversion.omitted_parts(study) == []
 
 
 def test_parameter_of_two_kinds_is_rejected() -> None:

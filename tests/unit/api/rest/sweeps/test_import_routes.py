@@ -84,6 +84,18 @@ def test_imported_trials_can_be_read(client: TestClient) -> None:
     assert_problem(client.get(f"/api/v1/trials/{first['id']}/log"), 404)
 
 
+def test_values_that_are_not_finite_are_counted_and_marked(client: TestClient) -> None:
+    marks = {"val_loss": [[1, "nan"]], "other": [[0, "-inf"], [0, "nan"]]}
+    sweep_id = client.post(PATH, json=one(metrics={"val_loss": [[0, 0.5]]}, non_finite=marks)).json()["id"]
+    (trial,) = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"]
+    found = client.get(f"/api/v1/trials/{trial['id']}/metric-summaries").json()
+    assert found["non_finite"] == {"val_loss": [[1, "nan"]], "other": [[0, "-inf"]]}, "the first of a step is kept"
+    assert {each["name"]: each["non_finite"] for each in found["metrics"]} == {"val_loss": 1, "other": 1}
+    (row,) = csv.DictReader(io.StringIO(client.get(f"/api/v1/sweeps/{sweep_id}/export.csv").text, newline=""))
+    assert (row["metrics_other_non_finite"], row["metrics_other_last"]) == ("1", "")
+    assert_problem(client.post(PATH, json=one(non_finite={"val_loss": [[1, "big"]]})), 422, "non_finite")
+
+
 def test_imported_study_is_exported_unchanged(client: TestClient) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     lines = [json.loads(line) for line in client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()]
