@@ -109,3 +109,24 @@ def test_three_trials_are_compared_on_a_phone(stage: Stage) -> None:
         for header in headers.all():
             expect(header).to_be_in_viewport(ratio=0.85)
         assert overflow_px(page) <= 0
+
+
+def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
+    name = (
+        "resnet-fifty-with-a-very-long-name-that-describes-augmentation-and-schedule-and-the-data-" + "x" * 24 + "-v7"
+    )
+    tags = ["baseline", "augmentation-strong", "paper-figure-three", "september", "to-be-repeated", "large-batch"]
+    stage.client.rename_sweep(stage.organized, name)
+    stage.client.tag_sweep(stage.organized, tags)
+    stage.client.move_sweep(stage.organized, "vision")
+    with stage.visitor(size=DESK) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.organized}"))
+        assert bottom(page.locator(".sweep-sticky")) <= MOST_HEAD_PX
+        heading = page.get_by_role("heading", level=1)
+        expect(heading).to_have_text(name)
+        expect(heading.get_by_text("xxxx-v7")).to_be_in_viewport(ratio=1)
+        more = page.get_by_role("button", name="+3 more tags")
+        expect(page.get_by_role("link", name="large-batch")).to_have_count(0)
+        more.click()
+        expect(page.get_by_role("link", name="large-batch")).to_be_visible()
+        assert overflow_px(page) <= 0

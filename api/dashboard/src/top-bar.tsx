@@ -46,6 +46,7 @@ export function TopBar({ onHelp, onSearch }: { onHelp: () => void; onSearch: () 
       <Button
         quiet
         title={theme === "dark" ? "Light theme" : "Dark theme"}
+        className="bar-theme"
         onClick={() => chooseTheme(theme === "dark" ? "light" : "dark")}
       >
         <Icon name={theme === "dark" ? "sun" : "moon"} />

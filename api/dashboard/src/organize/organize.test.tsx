@@ -6,6 +6,7 @@ import { type Sent, showWithService } from "../testing/service";
 import { Description, firstLine } from "./description";
 import { tagsOf } from "./details";
 import { changesOf, DetailsDialog } from "./details-dialog";
+import { SweepLabels } from "./labels";
 import { hasTerm, projectIn, projectTerm, toggled, withProject } from "./list-terms";
 import { SweepDetails } from "./sweep-details";
 
@@ -92,4 +93,12 @@ test("Markdown becomes elements, and HTML and unsafe links stay text", async () 
   expect(screen.getByText("bad").getAttribute("href") ?? "").not.toContain("javascript");
   expect(screen.getByText("good")).toHaveAttribute("rel", "noreferrer noopener");
   expect(screen.getByLabelText("done")).toBeTruthy();
+});
+
+test("tags beyond the limit are behind a button, which names them", async () => {
+  const tags = ["a", "b", "c", "d", "e"];
+  showWithService(<SweepLabels sweep={sweepFixture({ tags })} most={3} />);
+  expect(screen.getAllByRole("link").map(link => link.textContent)).toEqual(["a", "b", "c"]);
+  await userEvent.click(screen.getByRole("button", { name: "+2 more tags" }));
+  expect(screen.getAllByRole("link").map(link => link.textContent)).toEqual(tags);
 });

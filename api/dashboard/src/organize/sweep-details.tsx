@@ -14,6 +14,8 @@ import { SweepLabels } from "./labels";
 import { Star } from "./star";
 import "./organize.css";
 
+const MOST_TAGS = 3; // in the head of a page, which stays small
+
 export function SweepDetails({ sweep }: { sweep: Sweep }) {
   const queries = useQueryClient();
   const isViewer = useIsViewer();
@@ -43,7 +45,7 @@ export function SweepDetails({ sweep }: { sweep: Sweep }) {
     <>
       <div className="sweep-details">
         <Star sweep={sweep} />
-        <SweepLabels sweep={sweep} />
+        <SweepLabels sweep={sweep} most={MOST_TAGS} />
         {!isViewer && (
           <Button command quiet small title="Edit details" onClick={() => setEditing(true)}>
             <Icon name="pencil" size={14} />
