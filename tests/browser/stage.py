@@ -115,6 +115,10 @@ class Stage:
         """A sweep file of trials that end immediately, each with a curve."""
         return self._curves("quick", **{"parameters": SPACE, **changes})
 
+    def failing(self, **changes: Any) -> dict[str, Any]:
+        """A sweep file of trials that raise an exception for even values of the parameter `x`."""
+        return self._curves("failing", **changes)
+
     def going(self, **changes: Any) -> int:
         """A new sweep whose trials run until they are stopped."""
         return int(self.client.submit(self._curves("going", **{"name": "going", **changes}))["id"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from playwright.sync_api import expect
 
@@ -47,3 +48,54 @@ def test_command_prints_the_groups(stage: Stage) -> None:
     (group,) = json.loads(podium("sweep", "failures", str(stage.planted), "--json", *options).stdout)["groups"]
     assert group["count"] == 1
     assert podium("sweep", "failures", str(stage.finished), *options).stdout.strip() == "no failed trials"
+
+
+def test_edit_and_rerun_starts_with_the_failed_configurations(stage: Stage, visitor: Visitor) -> None:
+    space = {"x": {"values": [1, 2, 3, 4]}}
+    document = stage.failing(name="half fails", method="grid", run_cap=4, parameters=space)
+    sweep = int(stage.client.submit(document)["id"])
+    assert stage.client.wait(sweep, 60)["state"] == "finished"
+
+    page = at_rest(visitor.open(f"/sweeps/{sweep}/failures"))
+    group = page.locator("section").filter(has_text="2 ×").last
+    expect(group).to_contain_text("ValueError: x is <n>, which is even")
+    link = group.get_by_role("link", name="show all 2 in the table")
+    link.click()
+    expect(page.get_by_role("link", name="1", exact=True)).to_be_visible()
+    rows = page.get_by_role("table", name="Trials of the sweep").get_by_role(
+        "checkbox", name=re.compile("Select trial")
+    )
+    expect(rows).to_have_count(2)
+
+    page.go_back()
+    group.get_by_role("link", name="Edit and rerun").click()
+    text = page.get_by_label("Sweep file", exact=True)
+    expect(text).to_have_value(re.compile(r"enqueue:[\s\S]*x: 2[\s\S]*x: 4"))
+    name = page.get_by_label("Name", exact=True)
+    name.press("Home")
+    name.type("again, ")
+    expect(text).to_have_value(re.compile("name: .*again, half fails"))
+    assert name.evaluate("field => field.selectionStart") == len("again, ")
+    expect(page.locator(".new-ready")).to_have_text("ready to start")
+    page.get_by_role("button", name="Start the sweep").click()
+    page.wait_for_url(re.compile(r"/sweeps/\d+$"))
+    rerun = int(page.url.rsplit("/", 1)[1])
+    assert stage.client.wait(rerun, 60)["state"] == "failed", "nothing was changed"
+    first = {trial["number"]: trial["params"]["x"] for trial in stage.client.trials(rerun)}
+    assert [first[0], first[1]] == [2, 4]
+
+
+def test_failing_sweep_shows_what_the_program_printed(stage: Stage, visitor: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import sys\nprint('starting')\nprint('no such data set: birds', file=sys.stderr)\nsys.exit(1)\n"
+    )
+    script = {"script": "train.py", "code": str(tmp_path)}
+    raising = stage.failing(name="raises", run_cap=3, parameters={"x": {"values": [2, 4]}})
+    for document, message in (
+        (raising, "ValueError: x is <n>, which is even"),
+        ({**raising, "name": "exits", "program": script}, "no such data set: birds"),
+    ):
+        sweep = int(stage.client.submit(document)["id"])
+        assert stage.client.wait(sweep, 60)["state"] == "failed"
+        page = at_rest(visitor.open(f"/sweeps/{sweep}"))
+        expect(page.get_by_role("main")).to_contain_text(message)

@@ -50,3 +50,11 @@ def planted(trial: Any) -> float:
     if trial.number == 1:
         raise ValueError(text)
     return 0.5
+
+
+def failing(trial: Any) -> float:
+    """Raises an exception for even values of `x`."""
+    x = int(trial.params["x"])
+    if x % 2 == 0:
+        raise ValueError(f"x is {x}, which is even")
+    return float(x)
