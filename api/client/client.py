@@ -168,7 +168,7 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
     def metric_names(self, sweep_id: int, *, filter: str | None = None) -> list[MetricNameInfo]:
         """The metrics that trials of a sweep have reported, the objectives first."""
         params = {} if filter is None else {"filter": filter}
-        return self._answer(list[MetricNameInfo], "GET", f"/api/v1/sweeps/{sweep_id}/metric-names", params=params)
+        return self._answer(list[MetricNameInfo], "GET", f"/api/v1/sweeps/{sweep_id}/metrics", params=params)
 
     def curves(
         self,

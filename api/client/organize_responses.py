@@ -59,6 +59,7 @@ class HistoryInfo(TypedDict):
     state: str
     metric: str
     goal: str
+    value_rule: str  # last, min or max: which report is the value of a trial, if its program returns none
     improvements: list[ImprovementInfo]
     trials: int  # that have ended with a value and violate no constraint
     last_number: int  # the largest number of these; -1 without one

@@ -145,6 +145,7 @@ class SweepInfo(TypedDict):
     wait_reason: str | None  # why it waits: scheduler, disk_full, no_device, …; None: it does not wait
     wait_message: str  # the same for people
     spec: dict[str, Any]  # with the values that `fix_from` took as constants
+    value_rule: str  # last, min or max: which report is the value of a trial, if its program returns none
     held: bool  # it waits for its predecessors to finish
     predecessors: list[LinkedSweepInfo]
     successors: list[LinkedSweepInfo]

@@ -43,7 +43,9 @@ from podium.sweep.spec.trial_stop_conditions import (
     TRAINING_ITERATION,
     ObjectiveRule,
     StopCondition,
+    ValueRule,
     conditions,
+    value_rule,
 )
 from podium.sweep.spec.validation_splits import Validation
 from podium.sweep.values.assignment import Params, Scalar
@@ -189,13 +191,12 @@ class SweepSpec(Model):
         return self.method.sampler if isinstance(self.method, SamplerClass) else self.method
 
     @property
-    def reported_rule(self) -> str:
+    def reported_rule(self) -> ValueRule:
         """Which reported value of the first objective counts: `objective`, with `best` resolved."""
-        if self.population is not None and isinstance(self.program, BuiltinProgram):
-            return "last"  # the weights of the last epoch, not of a donor's best one
-        if self.objective == "best" or isinstance(self.program, BuiltinProgram):  # which returns its best epoch
-            return "max" if self.metric.goal == "maximize" else "min"
-        return self.objective
+        is_builtin = isinstance(self.program, BuiltinProgram)
+        return value_rule(
+            self.objective, self.metric.goal, is_builtin=is_builtin, has_population=self.population is not None
+        )
 
     @property
     def pruned_on(self) -> Metric:

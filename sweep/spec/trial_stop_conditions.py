@@ -12,6 +12,7 @@ STEP = "step"
 TRAINING_ITERATION = "training_iteration"  # Ray Tune's name
 MAX_CONDITIONS = 20
 ObjectiveRule = Literal["last", "best", "min", "max"]
+ValueRule = Literal["last", "min", "max"]  # `best` is resolved by the goal
 
 
 class StopCondition(Model):
@@ -30,3 +31,12 @@ def conditions(written: Any) -> Any:
     if "metric" in written or "at" in written:
         return [written]
     return [{"metric": name, "at": at} for name, at in written.items()]
+
+
+def value_rule(objective: ObjectiveRule, goal: str, *, is_builtin: bool, has_population: bool) -> ValueRule:
+    """Which reported value of the first objective is the value of a trial."""
+    if is_builtin and has_population:
+        return "last"  # the weights of the last epoch, not of a donor's best one
+    if objective == "best" or is_builtin:  # a built-in program returns its best epoch
+        return "max" if goal == "maximize" else "min"
+    return objective

@@ -17,7 +17,7 @@ def show_traffic(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Show requests, latency and late replies of the last minutes."""
+    """Show recent requests, latency and late replies."""
     with lazy.Client.of(data_dir) as client:
         found = client.traffic(ensemble, minutes)
     if as_json:
@@ -32,7 +32,7 @@ def list_events(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """List what happened to an ensemble, newest first."""
+    """List the events of an ensemble, newest first."""
     with lazy.Client.of(data_dir) as client:
         found = client.ensemble_events(ensemble, limit)
     if as_json:
@@ -47,7 +47,7 @@ def show_drift(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far the inputs of the last hour are from the training rows."""
+    """Compare recent inputs with the training rows."""
     with lazy.Client.of(data_dir) as client:
         found = client.drift(ensemble, most)
     if as_json:

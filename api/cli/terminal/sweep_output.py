@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from podium.api.client.sweep_responses import BestTrialInfo, LinkedSweepInfo, SweepInfo, WarmStartInfo
     from podium.api.client.trial_responses import AttemptInfo, RankInfo, TrialInfo
 
+_RULES = {"last": "last", "min": "lowest", "max": "highest"}
 MAX_ROWS = 20  # of a Pareto front
 TERMINAL = ("finished", "failed", "cancelled")
 _FALLBACKS: dict[str, str] = {
@@ -38,7 +39,17 @@ def best(sweep: SweepInfo) -> str:
     if found is None:
         return f"best {metric} –"
     values = found["values"] or {metric: found["value"]}
-    return f"best {', '.join(f'{name} {number(value)}' for name, value in values.items())} (trial {found['number']})"
+    shown = ", ".join(f"{name} {number(value)}" for name, value in values.items())
+    return f"best {shown} (trial {found['number']}{_by_rule(sweep)})"
+
+
+def _by_rule(sweep: SweepInfo) -> str:
+    """Which value of a trial counts, where it is not its best one."""
+    spec, rule = sweep["spec"], sweep["value_rule"]
+    goal = (spec.get("metrics") or [spec["metric"]])[0]["goal"]
+    if rule == {"maximize": "max", "minimize": "min"}[goal]:
+        return ""
+    return f", by {_RULES[rule]} value"
 
 
 def objectives(sweep: SweepInfo) -> list[str]:

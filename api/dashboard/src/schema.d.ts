@@ -1086,7 +1086,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/sweeps/{sweep_id}/metric-names": {
+    "/api/v1/sweeps/{sweep_id}/metrics": {
         parameters: {
             query?: never;
             header?: never;
@@ -1097,7 +1097,7 @@ export interface paths {
          * List Metric Names
          * @description The metrics that matching trials have reported: the objectives, then the others by name.
          */
-        get: operations["list_metric_names_api_v1_sweeps__sweep_id__metric_names_get"];
+        get: operations["list_metric_names_api_v1_sweeps__sweep_id__metrics_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2887,6 +2887,11 @@ export interface components {
             sweep_id: number;
             /** Trials */
             trials: number;
+            /**
+             * Value Rule
+             * @enum {string}
+             */
+            value_rule: "last" | "min" | "max";
         };
         /**
          * ImageView
@@ -2963,6 +2968,16 @@ export interface components {
                 [key: string]: [
                     number,
                     number
+                ][];
+            };
+            /**
+             * Non Finite
+             * @description by name, the steps whose values are not finite
+             */
+            non_finite?: {
+                [key: string]: [
+                    number,
+                    "nan" | "inf" | "-inf"
                 ][];
             };
             /** Params */
@@ -3355,6 +3370,8 @@ export interface components {
             best: number | null;
             /** Best Step */
             best_step: number | null;
+            /** Counted */
+            counted: ("last" | "min" | "max") | null;
             /** Last */
             last: number | null;
             /** Last Step */
@@ -4524,6 +4541,11 @@ export interface components {
             successors: components["schemas"]["LinkedSweepView"][];
             /** Tags */
             tags: string[];
+            /**
+             * Value Rule
+             * @enum {string}
+             */
+            value_rule: "last" | "min" | "max";
             /** Versions */
             versions: {
                 [key: string]: string;
@@ -7623,7 +7645,7 @@ export interface operations {
             };
         };
     };
-    list_metric_names_api_v1_sweeps__sweep_id__metric_names_get: {
+    list_metric_names_api_v1_sweeps__sweep_id__metrics_get: {
         parameters: {
             query?: {
                 /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */

@@ -15,6 +15,7 @@ from podium.db.stores.sweep_details import Labels
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
+from podium.sweep.spec.trial_stop_conditions import ValueRule, value_rule
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 from podium.sweep.values.sweep_wait_reason import WaitReason
@@ -145,6 +146,7 @@ class SweepView(View):
     wait_reason: WaitReason | None  # why it waits; null: it does not wait
     wait_message: str  # the same for people, with the devices or sweeps in question
     spec: dict[str, Any]  # with the values that `fix_from` took as constants
+    value_rule: ValueRule  # which report is the value of a trial, if its program returns none
     held: bool  # it waits for its predecessors to finish
     predecessors: list[LinkedSweepView]  # of `after` and `fix_from`
     successors: list[LinkedSweepView]  # sweeps that wait or waited for this one
@@ -184,6 +186,7 @@ class SweepView(View):
         eta_s: float | None = None,
         population: PopulationSummary | None = None,
     ) -> SweepView:
+        spec = json.loads(row.spec_json)
         return cls(
             id=row.id,
             name=row.name,
@@ -197,7 +200,8 @@ class SweepView(View):
             reason=row.reason,
             wait_reason=None if row.wait is None else row.wait.reason,
             wait_message="" if row.wait is None else row.wait.message,
-            spec=json.loads(row.spec_json),
+            spec=spec,
+            value_rule=_value_rule(spec),
             held=row.held and row.state not in TERMINAL_SWEEP_STATES,
             predecessors=[LinkedSweepView.model_validate(each) for each in links.predecessors],
             successors=[LinkedSweepView.model_validate(each) for each in links.successors],
@@ -222,6 +226,18 @@ class SweepView(View):
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),
         )
+
+
+def _value_rule(spec: dict[str, Any]) -> ValueRule:
+    """As `SweepSpec.reported_rule`, without parsing the spec of each sweep in a list."""
+    first = (spec.get("metrics") or [spec["metric"]])[0]
+    method = spec.get("method")
+    return value_rule(
+        spec.get("objective", "last"),
+        first["goal"],
+        is_builtin="model" in spec["program"],
+        has_population=isinstance(method, dict) and "type" in method,
+    )
 
 
 def best_view(row: TrialRow, pareto: bool | None = None) -> BestView:

@@ -13,6 +13,7 @@ from podium.db.queries.trial_attempts import AttemptRow
 from podium.db.stores.attempt_ranks import RankRow
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.trial_reader import TrialRow
+from podium.sweep.spec.trial_stop_conditions import ValueRule
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.megabytes import megabytes
 from podium.sweep.values.search_messages import FallbackReason
@@ -182,14 +183,15 @@ class MetricSummaryView(View):
     max_step: int | None
     best: float | None  # of an objective: `min` or `max`
     best_step: int | None
+    counted: ValueRule | None  # of an objective: which of the values is the value of the trial, if it returns none
     non_finite: int  # values that were NaN or infinite; of long curves, not each is stored
     non_finite_step: int | None  # the first of them
 
     @classmethod
-    def of(cls, row: MetricSummary, goal: str | None) -> MetricSummaryView:
-        """`goal` of an objective."""
+    def of(cls, row: MetricSummary, goal: str | None, rule: ValueRule) -> MetricSummaryView:
+        """`goal` of an objective, and which of its values counts."""
         best = {"minimize": (row.min, row.min_step), "maximize": (row.max, row.max_step)}.get(goal or "", (None, None))
-        return cls(**asdict(row), best=best[0], best_step=best[1])
+        return cls(**asdict(row), best=best[0], best_step=best[1], counted=None if goal is None else rule)
 
 
 class MetricsView(View):

@@ -14,6 +14,8 @@ from podium.api.rest.schemas.base_schema import View
 from podium.db.queries import sweep_comparison
 from podium.db.queries.sweep_comparison import History, JoinedTrial
 from podium.db.queries.trial_filter import WITHIN_S
+from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.spec.trial_stop_conditions import ValueRule
 from podium.sweep.values.assignment import Scalar
 
 router = APIRouter(prefix="/api/v1/compare", tags=["sweeps"])
@@ -40,6 +42,7 @@ class HistoryView(View):
     state: str
     metric: str
     goal: str
+    value_rule: ValueRule  # which report is the value of a trial, if its program returns none
     improvements: list[ImprovementView]
     trials: int  # that have ended with a value and violate no constraint
     last_number: int  # the largest number of these; -1 without one
@@ -55,6 +58,7 @@ class HistoryView(View):
             state=sweep.state,
             metric=metric,
             goal=goal,
+            value_rule=spec_from_json(sweep.spec_json).reported_rule,
             improvements=[ImprovementView.model_validate(each) for each in found.improvements],
             trials=found.trials,
             last_number=found.last_number,

@@ -95,7 +95,7 @@ class CurveGridView(View):
     panels: list[PanelView]
 
 
-@router.get("/metric-names", dependencies=[viewer])
+@router.get("/metrics", dependencies=[viewer])
 def list_metric_names(
     sweep_id: RowId, filter: Filter = None, service: ServiceContext = context
 ) -> list[MetricNameView]:

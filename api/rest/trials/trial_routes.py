@@ -24,6 +24,7 @@ from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
 from podium.sweep.spec.resources import MAX_DEVICES
+from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
 
@@ -124,12 +125,13 @@ def show_metrics(
 def show_metric_summaries(trial_id: RowId, service: ServiceContext = context) -> MetricsView:
     """The last, lowest and highest value of each metric of a trial with their steps, and what was not finite."""
     with service.database.read() as connection:
-        goals = dict(sweeps.without_counts(connection, trial_reader.get(connection, trial_id).sweep_id).objectives)
+        sweep = sweeps.without_counts(connection, trial_reader.get(connection, trial_id).sweep_id)
         found = metric_summaries.of_trial(connection, trial_id)
         other = metrics.non_finite_of_trial(connection, trial_id)
+    goals, rule = dict(sweep.objectives), spec_from_json(sweep.spec_json).reported_rule
     found.sort(key=lambda each: each.name not in goals)
     return MetricsView(
-        metrics=[MetricSummaryView.of(each, goals.get(each.name)) for each in found],
+        metrics=[MetricSummaryView.of(each, goals.get(each.name), rule) for each in found],
         non_finite=other,
     )
 

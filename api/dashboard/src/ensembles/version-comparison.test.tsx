@@ -55,7 +55,7 @@ test("whether the difference is more than chance is shown with its interval", as
   const list = within(await screen.findByRole("list", { name: "Confidence intervals" }));
   expect(list.getAllByRole("listitem").map(item => item.textContent)).toEqual([
     "Accuracy of version 2 minus version 1: −0.1250, 95 % interval −0.2000 to −0.0500. " +
-      "On these 1,000 rows, the difference is distinguishable from zero. McNemar's p = 1e-5.",
+      "On these 1,000 rows, the difference is distinguishable from zero. McNemar's p = 1e−5.",
     "Log loss of version 2 minus version 1: −0.0100, 95 % interval −0.0300 to +0.0100. " +
       "On these 1,000 rows, the difference is not distinguishable from zero.",
   ]);

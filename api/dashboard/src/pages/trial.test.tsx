@@ -92,7 +92,7 @@ function serve(request: Request, body: string): Response {
   if (route === "GET /api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
   if (["GET /api/v1/trials/7", "GET /api/v1/sweeps/3/trials/4"].includes(route)) return Response.json(TRIAL);
   if (route === "GET /api/v1/trials/7/metrics") return Response.json({});
-  if (route === "GET /api/v1/sweeps/3/metric-names") return Response.json([]);
+  if (route === "GET /api/v1/sweeps/3/metrics") return Response.json([]);
   if (route === "GET /api/v1/trials/7/usage") return Response.json(NO_USAGE);
   if (route === "GET /api/v1/sweeps/3") return Response.json({ ...SWEEP, population });
   if (route === "GET /api/v1/trials/7/schedule") return Response.json({ intervals: INTERVALS, replay: {} });

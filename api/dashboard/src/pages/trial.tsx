@@ -7,6 +7,7 @@ import { ChartsOf } from "../charts/charts-of";
 import { useConnection } from "../connection";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
+import { ruleOf } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
 import { samplerNote } from "../trials/sampler";
 import { trialHref } from "../trials/trial-names";
@@ -228,6 +229,8 @@ function startedWhen(trial: Trial, now: number): string {
 function comparisonText(trial: Trial, sweep: Sweep | undefined): string | undefined {
   const best = sweep?.best;
   if (!best) return undefined;
-  if (best.trial_id === trial.id) return best.values ? "on the Pareto front" : "the best so far";
-  return `best ${formatNumber(best.value, 5)}, trial ${best.number}`;
+  const rule = sweep ? ruleOf(sweep) : "";
+  const by = rule && `, ${rule}`;
+  if (best.trial_id === trial.id) return best.values ? "on the Pareto front" : `the best so far${by}`;
+  return `best ${formatNumber(best.value, 5)}, trial ${best.number}${by}`;
 }

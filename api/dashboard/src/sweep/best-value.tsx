@@ -1,6 +1,6 @@
 // The best value of a sweep so far, with its metric and goal; one per objective.
 import { formatNumber } from "../format";
-import { objectivesOf, type Sweep } from "./sweep";
+import { objectivesOf, ruleOf, type Sweep } from "./sweep";
 import "./best.css";
 
 export function goalSign(goal: string): string {
@@ -18,7 +18,7 @@ export function BestValue({ sweep }: { sweep: Sweep }) {
         return (
           <span key={objective.name} className="best-one">
             <span className={value === null ? "best-none" : "best-value"}>{formatNumber(value)}</span>{" "}
-            <span className="best-metric" title={better}>
+            <span className="best-metric" title={[better, ruleOf(sweep)].filter(Boolean).join("; best ")}>
               {objective.name} <span aria-hidden="true">{goalSign(objective.goal)}</span>
             </span>
           </span>

@@ -16,6 +16,7 @@ export function sweepFixture(changes: Partial<Sweep> = {}): Sweep {
     wait_reason: null,
     wait_message: "",
     spec: { metric: { name: "val_accuracy", goal: "maximize" }, program: { model: "mlp" } },
+    value_rule: "max",
     held: false,
     predecessors: [],
     successors: [],

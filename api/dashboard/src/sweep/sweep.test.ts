@@ -1,6 +1,6 @@
 // Facts about a sweep: its counts, its budget, the commands it accepts, its duration.
 import { sweepFixture } from "./fixture";
-import { budgetLines, can, countedOf, countsText, durationS, formatEstimate } from "./sweep";
+import { budgetLines, can, countedOf, countsText, durationS, formatEstimate, ruleOf } from "./sweep";
 
 const NONE = { used: 0, allowed: null };
 
@@ -43,4 +43,15 @@ test("an estimate is rounded", () => {
 test("the duration of a finished sweep ends with the sweep", () => {
   expect(durationS(sweepFixture({ ended_at: "2026-01-02T03:05:06Z" }))).toBe(60);
   expect(durationS(sweepFixture({ started_at: null }))).toBeNull();
+});
+
+test.each([
+  ["last", "maximize", "by last value"],
+  ["max", "maximize", ""],
+  ["min", "minimize", ""],
+  ["min", "maximize", "by lowest value"],
+  ["max", "minimize", "by highest value"],
+] as const)("the rule %s with the goal %s is shown as: %s", (value_rule, goal, text) => {
+  const spec = { metric: { name: "loss", goal } };
+  expect(ruleOf(sweepFixture({ value_rule, spec }))).toBe(text);
 });

@@ -38,6 +38,19 @@ export function objectivesOf(sweep: Sweep): Objective[] {
   return one ? [one] : [];
 }
 
+const RULES = { last: "by last value", min: "by lowest value", max: "by highest value" };
+
+/** Which value of a trial counts, such as "by last value"; "" where it is the best one by the goal. */
+export function ruleText(rule: Sweep["value_rule"] | undefined, goal: string | undefined): string {
+  const isOwn = rule === undefined || rule === (goal === "maximize" ? "max" : "min");
+  return isOwn ? "" : RULES[rule];
+}
+
+/** The same of a sweep. */
+export function ruleOf(sweep: Sweep): string {
+  return ruleText(sweep.value_rule, objectivesOf(sweep)[0]?.goal);
+}
+
 /** Trials that count towards the run cap: finished or pruned. */
 export function countedOf(sweep: Sweep): number {
   return (sweep.counts.finished ?? 0) + (sweep.counts.pruned ?? 0);

@@ -5,6 +5,7 @@ import { sweepFixture } from "../sweep/fixture";
 import { CompareTable, type Trial } from "./compare-table";
 
 const SWEEP = sweepFixture({
+  value_rule: "min",
   spec: {
     metric: { name: "loss", goal: "minimize" },
     parameters: { lr: { min: 1e-4, max: 1, log: true }, width: { values: [16, 32] } },

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import type { Schemas } from "../api";
 import { formatDuration, formatNumber, formatValue } from "../format";
 import { difference, isLog, parametersOf } from "../pages/trial/parameter-difference";
-import { type Objective, objectivesOf, type Sweep } from "../sweep/sweep";
+import { type Objective, objectivesOf, ruleOf, type Sweep } from "../sweep/sweep";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { StateBadge } from "../widgets/state-badge";
@@ -102,7 +102,7 @@ function results(sweep: Sweep, trials: readonly Trial[]): Line[] {
     const best = bestOf(values, objective);
     return {
       key: objective.name,
-      name: `${objective.name} ${objective.goal === "maximize" ? "↑" : "↓"}`,
+      name: `${objective.name} ${objective.goal === "maximize" ? "↑" : "↓"}${ruleOf(sweep) && `, ${ruleOf(sweep)}`}`,
       differs: differ(values),
       cells: values.map((value, place) =>
         value === null ? (

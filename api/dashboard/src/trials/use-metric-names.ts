@@ -17,7 +17,7 @@ export function useMetricNames(
   const params = { path: { sweep_id: sweepId }, query: { filter: filter || undefined } };
   const query = useQuery({
     queryKey: keys.charts(sweepId, METRIC_NAMES, filter),
-    queryFn: ({ signal }) => done(api.GET("/api/v1/sweeps/{sweep_id}/metric-names", { params, signal })),
+    queryFn: ({ signal }) => done(api.GET("/api/v1/sweeps/{sweep_id}/metrics", { params, signal })),
     staleTime: 15_000,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
   });

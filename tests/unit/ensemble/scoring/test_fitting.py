@@ -227,7 +227,7 @@ def test_too_few_rows_are_an_error_with_both_numbers() -> None:
 def test_nonfinite_predictions_are_an_error_that_names_the_members() -> None:
     predictions, targets = classifiers(1)
     predictions[1, 5, 0], predictions[2, 0, 1] = np.nan, np.inf
-    with pytest.raises(EnsembleError, match="member 1, member 2"):
+    with pytest.raises(EnsembleError, match="non-finite predictions of member 1, member 2"):
         fitted(Rule.MEAN, CLASSES, predictions, targets)
 
 

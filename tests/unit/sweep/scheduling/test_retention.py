@@ -280,7 +280,9 @@ def test_trial_without_weights_cannot_become_a_member(
     sweep_id = finished_sweep(service)
     retention.apply(sweep_id)
     body: dict[str, Any] = {"trial_ids": [2, 1], "select": "explicit"}
-    assert_problem(client.post("/api/v1/ensembles", json=body), 422, f"trial 1 cannot be a member: {REASON}")
+    assert_problem(
+        client.post("/api/v1/ensembles", json=body), 422, f"trial 0 of sweep 1 (id 1) cannot be a member: {REASON}"
+    )
     built = client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 2, "select": "top_k"})
     assert built.status_code == 201
     assert [member["trial_id"] for member in built.json()["members"]] == [2, 4]

@@ -52,7 +52,7 @@ test("missing values come last in both directions", () => {
 
 test("the best value is a line of steps that lasts until the end of the sweep", () => {
   const history: History = {
-    ...{ sweep_id: 1, name: "s", state: "finished", metric: "acc", goal: "maximize" },
+    ...{ sweep_id: 1, name: "s", state: "finished", metric: "acc", goal: "maximize", value_rule: "max" },
     improvements: [
       { trial_id: 1, number: 0, time_s: 2, value: 0.5 },
       { trial_id: 3, number: 2, time_s: 6, value: 0.7 },

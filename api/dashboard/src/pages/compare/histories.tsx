@@ -7,6 +7,7 @@ import { clipped, type Frame, type Point, xAt, yAt } from "../../charts/frame";
 import type { LegendItem } from "../../charts/legend";
 import { Plot } from "../../charts/plot";
 import { formatCount, formatDuration, formatNumber } from "../../format";
+import { ruleText } from "../../sweep/sweep";
 import { SERIES, token } from "../../theme";
 import { trialHref } from "../../trials/trial-names";
 import { Panel } from "../../widgets/panel";
@@ -24,7 +25,8 @@ type Props = {
 export function Histories({ histories, by, onBy, colours }: Props) {
   const metrics = new Map<string, History[]>();
   for (const each of histories) {
-    const key = `${each.metric} (${each.goal})`;
+    const rule = ruleText(each.value_rule, each.goal);
+    const key = `${each.metric} (${[each.goal, rule].filter(Boolean).join(", ")})`; // other values are not comparable
     metrics.set(key, [...(metrics.get(key) ?? []), each]);
   }
   const options = [
@@ -35,15 +37,15 @@ export function Histories({ histories, by, onBy, colours }: Props) {
   return (
     <Panel title="Best so far" hint="The best value of each sweep." actions={actions}>
       {[...metrics].map(([key, members]) => (
-        <Chart key={key} histories={members} by={by} colours={colours} />
+        <Chart key={key} title={key} histories={members} by={by} colours={colours} />
       ))}
     </Panel>
   );
 }
 
-type ChartProps = { histories: readonly History[]; by: By; colours: ReadonlyMap<number, number> };
+type ChartProps = { title: string; histories: readonly History[]; by: By; colours: ReadonlyMap<number, number> };
 
-function Chart({ histories, by, colours }: ChartProps) {
+function Chart({ title, histories, by, colours }: ChartProps) {
   const [active, setActive] = useState<number | null>(null);
   const [, go] = useLocation();
   const metric = histories[0]?.metric ?? "";
@@ -98,6 +100,7 @@ function Chart({ histories, by, colours }: ChartProps) {
   const without = histories.filter(each => each.improvements.length === 0);
   return (
     <>
+      <h3 className="compare-metric">{title}</h3>
       {shown.length > 0 && (
         <Plot
           x={x}

@@ -17,7 +17,7 @@ import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-col
 import { finishedOf } from "../../charts/unfinished";
 import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
-import { objectivesOf } from "../../sweep/sweep";
+import { objectivesOf, ruleOf, type Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { figureOf, figureOptions } from "../../trials/metric-figures";
 import { useMetricNames } from "../../trials/use-metric-names";
@@ -49,7 +49,10 @@ export function axisKeys(named: string): string[] {
   return named === "" ? [] : named.split(",").map(decodeURIComponent);
 }
 
-export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
+type HistoryPanelProps = Charted & { sweepId: number };
+
+export function HistoryPanel({ metric, sweepId, count: _, ...linked }: HistoryPanelProps) {
+  const sweep = useSweep(sweepId).data;
   const [by, setBy] = useQueryState("by", "number");
   const [log] = useQueryState("log");
   const actions = (
@@ -67,12 +70,18 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
     <Framed
       size="two-thirds"
       title="History"
-      hint={`${titleOf(metric)} of each trial${metric.goal ? ", and the best so far" : ""}`}
+      hint={`${titleOf(metric)} of each trial${ruleNote(metric, sweep)}${metric.goal ? ", and the best so far" : ""}`}
       actions={actions}
     >
       <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
     </Framed>
   );
+}
+
+/** Which of the values that a trial has reported is its result. */
+function ruleNote({ key }: Axis, sweep: Sweep | undefined): string {
+  const isResult = key === "value" || key.startsWith("values.");
+  return isResult && sweep && ruleOf(sweep) ? `, ${ruleOf(sweep)}` : "";
 }
 
 export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceView> }) {

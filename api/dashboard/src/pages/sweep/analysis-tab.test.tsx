@@ -20,7 +20,7 @@ function show(points: Partial<Points> = {}, importance: object = IMPORTANCE, que
   window.history.replaceState(null, "", `/sweeps/7/analysis${query}`);
   stubSize(600);
   return showWithService(<AnalysisTab sweepId={7} />, {
-    "GET /sweeps/7/metric-names": ["loss", "val/loss"].map(name => ({ name, goal: null })),
+    "GET /sweeps/7/metrics": ["loss", "val/loss"].map(name => ({ name, goal: null })),
     "GET /sweeps/7/points": { ...POINTS, ...points },
     "GET /sweeps/7/importance": importance,
   });

@@ -99,7 +99,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
         </span>
       </div>
       <LineagePanel sweepId={sweepId} />
-      <HistoryPanel {...linked} points={marked} metric={metric} />
+      <HistoryPanel {...linked} sweepId={sweepId} points={marked} metric={metric} />
       <ImportancePanel query={importance} />
       <ParallelPanel sweepId={sweepId} {...linkedAll} points={points} metric={metric} charts={charts} />
       {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}

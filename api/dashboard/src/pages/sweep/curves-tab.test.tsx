@@ -25,7 +25,7 @@ function show(query = "", names: object[] = NAMES, state = "running") {
   const parameters = { lr: { min: 0, max: 1 }, optimizer: { values: ["adam"] } };
   const sent = showWithService(<CurvesTab sweepId={7} />, {
     "GET /sweeps/7": sweepFixture({ state, spec: { metric: { name: "loss", goal: "minimize" }, parameters } }),
-    "GET /sweeps/7/metric-names": names,
+    "GET /sweeps/7/metrics": names,
     "GET /sweeps/7/curve-grid": answer,
   });
   return () => sent.filter(one => one.path.endsWith("/curve-grid")).map(one => one.query);

@@ -19,11 +19,13 @@ import {
   ENDED_STATES,
   formatEstimate,
   objectivesOf,
+  ruleOf,
   type Sweep,
 } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { trialHref } from "../../trials/trial-names";
 import { useNow } from "../../use-now";
+import { CutName } from "../../widgets/cut-name";
 import { PageHead } from "../../widgets/page-head";
 import { Failure, Loading } from "../../widgets/query-states";
 import { RelativeTime } from "../../widgets/relative-time";
@@ -56,7 +58,7 @@ function Head({ sweep }: { sweep: Sweep }) {
   );
   return (
     <div className="sweep-head">
-      <PageHead title={sweep.name} above={above}>
+      <PageHead title={<CutName name={sweep.name} />} above={above}>
         <NotifyButton sweep={sweep} />
         <SweepActions sweep={sweep} />
       </PageHead>
@@ -123,7 +125,15 @@ function BestStat({ sweep }: { sweep: Sweep }) {
   if (!best) return <Stat name={name}>–</Stat>;
   const further = others.map(({ name: each }) => `${each} ${formatNumber(best.values?.[each])}`).join(", ");
   return (
-    <Stat name={name} hint={<Link href={trialHref(sweep.id, best.number)}>trial {best.number}</Link>}>
+    <Stat
+      name={name}
+      hint={
+        <>
+          <Link href={trialHref(sweep.id, best.number)}>trial {best.number}</Link>
+          {ruleOf(sweep) && `, ${ruleOf(sweep)}`}
+        </>
+      }
+    >
       <span className="sweep-best">{formatNumber(best.value)}</span>
       {further && <span className="stat-hint"> {further}</span>}
     </Stat>

@@ -22,6 +22,7 @@ const SWEEP = sweepFixture({
 vi.setConfig({ testTimeout: 20_000 });
 
 let asked: URLSearchParams[] = [];
+let hasMetrics = true;
 let sent: string[] = [];
 let role = "admin";
 
@@ -75,7 +76,8 @@ function serve(request: Request): Response {
   if (url.pathname === "/api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
   if (url.pathname === "/api/v1/sweeps/7") return Response.json(SWEEP);
   if (url.pathname === "/api/v1/sweeps/7/table") return tableOf(url.searchParams);
-  if (url.pathname === "/api/v1/sweeps/7/metric-names")
+  if (url.pathname === "/api/v1/sweeps/7/metrics" && !hasMetrics) return Response.json([]);
+  if (url.pathname === "/api/v1/sweeps/7/metrics")
     return Response.json([
       { name: "loss", goal: "minimize" },
       { name: 'val/"odd" loss', goal: null },
@@ -122,6 +124,7 @@ function open(query = "", page = <Keyed tab="table" />) {
 const rowOf = async (number: number) => (await screen.findByRole("link", { name: String(number) })).closest("tr");
 
 beforeEach(() => {
+  hasMetrics = true;
   asked = [];
   sent = [];
   role = "admin";
@@ -285,6 +288,7 @@ test("Enter in the tag field adds the tag", async () => {
 });
 
 test("a finished sweep without curves shows a message", async () => {
+  hasMetrics = false;
   vi.stubGlobal("fetch", async (request: Request) =>
     request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, state: "finished" }) : serve(request),
   );

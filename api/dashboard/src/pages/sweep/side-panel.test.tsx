@@ -46,7 +46,7 @@ function open(query = "") {
   const answers: Record<string, unknown> = {
     "GET /sweeps/7": SWEEP,
     "GET /sweeps/7/table": tableOf,
-    "GET /sweeps/7/metric-names": ({ query }: Sent) =>
+    "GET /sweeps/7/metrics": ({ query }: Sent) =>
       query.get("filter") === "id:72" ? [] : ["loss", "a", "b"].map(name => ({ name, goal: null })),
     "GET /sweeps/7/curve-grid": ({ query }: Sent) => ({
       ...gridFixture(["finished"]),

@@ -99,7 +99,7 @@ test("a viewer reads notes and tags without controls", () => {
 
 function showCurves(names: object, state = "finished") {
   stubSize(400);
-  showWithService(<TrialCurves trial={{ ...TRIAL, state }} />, { "GET /sweeps/3/metric-names": names });
+  showWithService(<TrialCurves trial={{ ...TRIAL, state }} />, { "GET /sweeps/3/metrics": names });
 }
 
 test.each([

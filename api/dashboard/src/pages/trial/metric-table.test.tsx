@@ -11,7 +11,7 @@ const TRIAL = { id: 5, ended_at: "2026-01-01T00:00:00Z" } as Trial;
 function metric(name: string, more: Partial<MetricSummary> = {}): MetricSummary {
   return {
     ...{ name, last: 0.5, last_step: 9, min: 0.25, min_step: 3, max: 4, max_step: 0 },
-    ...{ best: null, best_step: null, non_finite: 0, non_finite_step: null },
+    ...{ best: null, best_step: null, counted: null, non_finite: 0, non_finite_step: null },
     ...more,
   };
 }
@@ -22,13 +22,15 @@ function show(metrics: readonly MetricSummary[]) {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("each metric has its last, lowest and highest value with steps; the best one is marked", async () => {
-  show([metric("loss", { best: 0.25, best_step: 3 })]);
+test("each metric has its last, lowest and highest value with steps; the one that counts is marked", async () => {
+  show([metric("loss", { counted: "min" }), metric("last/loss", { counted: "last" })]);
   const row = (await screen.findByRole("rowheader", { name: "loss" })).closest("tr") as HTMLElement;
   const cells = within(row)
     .getAllByRole("cell")
     .map(cell => cell.textContent);
-  expect(cells).toEqual(["0.5 step 9", "best: 0.25 step 3", "4 step 0"]);
+  expect(cells).toEqual(["0.5 step 9", "counts: 0.25 step 3", "4 step 0"]);
+  const other = screen.getByRole("rowheader", { name: "last/loss" }).closest("tr") as HTMLElement;
+  expect(within(other).getAllByRole("cell")[0]).toHaveTextContent("counts: 0.5 step 9");
 });
 
 test("values that are not finite are marked, also without any other value", async () => {

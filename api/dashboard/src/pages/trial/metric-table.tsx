@@ -58,17 +58,17 @@ function Line({ metric }: { metric: MetricSummary }) {
       <th scope="row" className="mono">
         {metric.name} <NonFinite count={metric.non_finite} step={metric.non_finite_step} />
       </th>
-      <Cell value={metric.last} step={metric.last_step} />
-      <Cell value={metric.min} step={metric.min_step} best={metric.best !== null && metric.best === metric.min} />
-      <Cell value={metric.max} step={metric.max_step} best={metric.best !== null && metric.best === metric.max} />
+      <Cell value={metric.last} step={metric.last_step} counts={metric.counted === "last"} />
+      <Cell value={metric.min} step={metric.min_step} counts={metric.counted === "min"} />
+      <Cell value={metric.max} step={metric.max_step} counts={metric.counted === "max"} />
     </tr>
   );
 }
 
-function Cell({ value, step, best }: { value: number | null; step: number | null; best?: boolean }) {
+function Cell({ value, step, counts }: { value: number | null; step: number | null; counts: boolean }) {
   return (
-    <td className={best ? "metric-best" : undefined} title={value === null ? undefined : String(value)}>
-      {best && <span className="hidden-text">best: </span>}
+    <td className={counts ? "metric-best" : undefined} title={value === null ? undefined : String(value)}>
+      {counts && <span className="hidden-text">counts: </span>}
       {formatNumber(value, 5)} {step !== null && <span className="metric-step">step {formatCount(step)}</span>}
     </td>
   );

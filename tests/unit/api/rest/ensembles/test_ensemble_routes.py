@@ -94,7 +94,7 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
     ({"sweep_id": None, "trial_ids": []}, 422, "trial_ids"),
     ({"sweep_id": None, "trial_ids": [1, 1]}, 422, "must not contain duplicates"),
     ({"sweep_id": None, "trial_ids": [1, 99]}, 404, "no trial 99"),
-    ({"sweep_id": None, "trial_ids": [4]}, 422, "trial 4 saved no model"),
+    ({"sweep_id": None, "trial_ids": [4]}, 422, "trial 3 of sweep 1 (id 4) saved no model"),
     ({"sweep_id": None, "trial_ids": [1, 2], "k": 3}, 422, "k: must be omitted"),
     ({"sweep_id": None, "trial_ids": [1], "select": "greedy"}, 422, "select"),
     ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1]}, 422, "weights: must have one weight for each"),
@@ -223,7 +223,7 @@ def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
         ensemble_writer.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
-    assert_problem(answer, 409, "needs all members", "trial 1 of sweep 1 is failed (its weights are gone)")
+    assert_problem(answer, 409, "needs all members", "trial 2 of sweep 1 is failed (its weights are gone)")
 
 
 def test_long_target_is_truncated_in_the_message(client: TestClient, ready_id: int) -> None:
@@ -288,9 +288,9 @@ def test_members_with_different_data_are_named(client: TestClient, service: Serv
     birds = service.trial(service.sweep(), 0, 0.9, architecture={"labels": ["hen", "owl"]})
     wide = service.trial(service.sweep(), 0, 0.9, architecture={"image": [1, 1, 4]})
     values = service.trial(service.sweep(), 0, 0.9, architecture={"task": "regression"})
-    assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, f"trial {birds} has different classes")
-    assert_problem(client.post(URL, json={"trial_ids": [1, wide]}), 422, f"trial {wide} takes 4 inputs")
-    assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} is for regression")
+    assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, "trial 0 of sweep 2 has different classes")
+    assert_problem(client.post(URL, json={"trial_ids": [1, wide]}), 422, "trial 0 of sweep 3 takes 4 inputs")
+    assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, "trial 0 of sweep 4 is for regression")
 
 
 def test_trials_of_several_sweeps_may_be_combined(client: TestClient, service: ServiceRig, sweep_id: int) -> None:

@@ -77,7 +77,7 @@ def test_points_have_figures_of_metrics_and_the_last_report_of_trials_without_a_
     assert columns["last(val_accuracy)"] == [0.5, 0.1, None]
     assert columns["last(missing)"] == [None] * 3
     assert columns["running_s"][0] == 2.0
-    assert [each["name"] for each in service.client().get(f"{path}/metric-names").json()] == [
+    assert [each["name"] for each in service.client().get(f"{path}/metrics").json()] == [
         "val_accuracy",
         'odd/name "x"',
     ]

@@ -35,7 +35,7 @@ def test_metrics_are_named_with_the_objective_first(service: ServiceRig) -> None
         service.points(trial_id, objective, 1.0)
     service.points(trial_id, "only/nan", math.nan)
     service.points(trial_id, "a", 1.0)
-    names = service.client().get(f"/api/v1/sweeps/{sweep_id}/metric-names").json()
+    names = service.client().get(f"/api/v1/sweeps/{sweep_id}/metrics").json()
     assert names[0] == {"name": objective, "goal": "maximize"}
     assert [each["name"] for each in names[1:]] == ["a", "only/nan", "train/loss"]
 
