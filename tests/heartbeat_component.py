@@ -14,7 +14,6 @@ def main() -> None:
     pipe = SupervisorPipe.from_environment(beat_s=0.1)
     start_component("test")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    pipe.beat()  # before it is ready: a test may stop it at once, and only what has sent a heartbeat is watched
     pipe.say_ready()
     while True:
         pipe.beat()

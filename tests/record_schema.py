@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -122,7 +123,8 @@ def store(schema: str, path: Path, folder: str) -> None:
     """Write the database as SQL text, without the names of this machine and of the folder."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         lines = "\n".join(connection.iterdump())
-    text = lines.replace(folder, "/srv/recorded").replace(socket.gethostname(), "node")
+    text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "node", lines.replace(folder, "/srv/recorded"))
+    text = re.sub(r"/tmp/podium-\d+-[0-9a-f]+", "/run/podium", text)
     file_of(schema).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 

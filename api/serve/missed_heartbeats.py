@@ -1,6 +1,6 @@
 """Detects components that missed heartbeats; pure, in the `podium serve` process.
 
-Only components that have sent a heartbeat since their process started are watched.
+Components are watched from their first heartbeat on, or since they were ready.
 """
 
 from __future__ import annotations

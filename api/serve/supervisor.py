@@ -291,6 +291,7 @@ class Supervisor:
         if component.name == "ray" and not self._find_ray():
             return  # it is ending and has removed its files; SIGCHLD follows
         component.ready = component.ever_ready = True
+        self._heartbeats.record(component.name, time.monotonic())  # it may hang before it sends the first one
         if component.name == "ray":
             for each in self._of_kinds(_ON_RAY):
                 if each.process is not None:

@@ -44,7 +44,7 @@ def report_ready() -> None:
 def send_heartbeat() -> None:
     """Send a heartbeat to `serve`, at most once a second; to be called in each iteration of a component's loop.
 
-    A component whose heartbeats stop after the first one is restarted. No-op without `serve`.
+    A component is restarted if its heartbeats stop, after the first one or after it was ready. No-op without `serve`.
     """
     _pipe().beat()
 

@@ -20,6 +20,7 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.slots import ray_connection_settings
 from podium.sweep.values.errors import ServiceError
+from tests.debugger import attached_debugger
 from tests.repository import ROOT
 from tests.running_service import AuditedService, wait_for
 
@@ -40,10 +41,10 @@ Supervisor(
 """
 
 
-def test_stopped_api_and_gateway_are_replaced_and_nothing_else(tmp_path: Path) -> None:
+def test_stopped_components_are_replaced_and_nothing_else(tmp_path: Path) -> None:
     with AuditedService(tmp_path / "data", options=("--gateways", "2")) as service:
         before = {part["name"]: part for part in service.client.ready()["parts"]}
-        stopped = ("api", "gateway-2")
+        stopped = ("api", "gateway-2", "host")
         for pid in [service.pid(name) for name in stopped]:
             os.kill(pid, signal.SIGSTOP)
 
@@ -52,11 +53,11 @@ def test_stopped_api_and_gateway_are_replaced_and_nothing_else(tmp_path: Path) -
                 return {part["name"]: part for part in service.client.ready()["parts"]}
             return before
 
-        wait_for("both are back", lambda: all(components()[name]["pid"] != before[name]["pid"] for name in stopped))
+        wait_for("all are back", lambda: all(components()[name]["pid"] != before[name]["pid"] for name in stopped))
         wait_for("the service is ready", lambda: service.client.ready()["ready"])
         after = components()
         assert {name for name in before if after[name] != before[name]} == set(stopped)
-        assert [after[name]["restarts"] for name in stopped] == [1, 1]
+        assert [after[name]["restarts"] for name in stopped] == [1, 1, 1]
 
 
 @pytest.fixture
@@ -92,22 +93,35 @@ def _said(process: subprocess.Popen[str], words: str) -> str:
     return next(line for line in process.stdout if words in line)
 
 
-def _api_pid(settings: ServiceSettings) -> int:
+def _pid(settings: ServiceSettings, name: str = "api") -> int:
     parts = component_status_reader.read_components(settings.data)
-    return next(part["pid"] or 0 for part in parts if part["name"] == "api")
+    return next(part["pid"] or 0 for part in parts if part["name"] == name)
 
 
 @pytest.mark.parametrize("path", ["/loop", "/anyio", "/asyncio"])
 def test_api_with_a_blocked_event_loop_or_without_free_threads_is_replaced(
     settings: ServiceSettings, supervisor: subprocess.Popen[str], path: str
 ) -> None:
-    before = _api_pid(settings)
+    before = _pid(settings)
     with contextlib.suppress(httpx2.HTTPError):
         httpx2.get(settings.url + path, timeout=1.0)
     assert _said(supervisor, "api: missed heartbeat")
     assert "api unresponsive for 8 s; killing it" in _said(supervisor, "api unresponsive")
     assert "api exited with status -9; restarting it" in _said(supervisor, "api exited")
-    wait_for("another one answers", lambda: _api_pid(settings) != before and _answers(settings))
+    wait_for("another one answers", lambda: _pid(settings) != before and _answers(settings))
+
+
+def test_component_in_a_debugger_is_not_killed(settings: ServiceSettings, supervisor: subprocess.Popen[str]) -> None:
+    api, host = (_pid(settings, name) for name in ("api", "host"))
+    with attached_debugger(api):
+        for pid in (api, host):
+            os.kill(pid, signal.SIGSTOP)
+        _said(supervisor, "host unresponsive")
+        wait_for("another host is ready", lambda: _pid(settings, "host") not in (0, host))
+        assert _pid(settings, "api") == api
+        os.kill(api, signal.SIGCONT)
+        _said(supervisor, "api: heartbeat resumed")
+    assert _pid(settings, "api") == api
 
 
 def _answers(settings: ServiceSettings) -> bool:

@@ -11,15 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from podium.sweep.runtime.process_liveness import is_running, is_stopped, is_traced
-
-# Attaches to the process named on the command line (PTRACE_SEIZE), prints a line, and detaches at its own end.
-TRACER = """
-import ctypes, sys
-if ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(sys.argv[1]), None, None) != 0:
-    sys.exit(f"ptrace: {ctypes.get_errno()}")
-print("attached", flush=True)
-sys.stdin.read()
-"""
+from tests.debugger import attached_debugger
 
 
 @pytest.fixture
@@ -42,14 +34,8 @@ def test_stopped_process_is_seen_until_it_continues(process: subprocess.Popen[by
 
 def test_debugger_is_seen_while_it_is_attached(process: subprocess.Popen[bytes]) -> None:
     assert not is_traced(process.pid)
-    with subprocess.Popen(
-        [sys.executable, "-c", TRACER, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as tracer:
-        assert tracer.stdout is not None
-        if tracer.stdout.readline() != b"attached\n":
-            pytest.skip("this machine allows no ptrace")
+    with attached_debugger(process.pid):
         assert is_traced(process.pid)
-        tracer.communicate(timeout=30)
     assert not is_traced(process.pid)
 
 
