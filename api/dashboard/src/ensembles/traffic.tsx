@@ -142,19 +142,21 @@ function drawMeasure(
   measure: (point: Point) => number | null,
 ): void {
   const values = points.map(measure);
-  const y = withRoom(numberAxis("y", name, [0, ...values.filter(value => value !== null)], { unit }), 0.04);
-  const x = numberAxis("x", "", points.map(secondsOf), { unit: "clock" });
+  const highest = Math.max(...values.filter(value => value !== null), 0);
+  const y = withRoom(numberAxis("y", name, [0, highest || 1], { unit }), 0.04);
+  const x = withRoom(numberAxis("x", "", points.map(secondsOf), { unit: "clock" }), 0.02);
   const frame = frameIn(size, y);
   drawFrame(context, frame, x, y);
-  context.strokeStyle = token("--series-1");
+  context.strokeStyle = context.fillStyle = token("--series-1");
   context.lineWidth = 1.75;
   context.beginPath();
   values.forEach((value, index) => {
     if (value === null) return;
     const px = xAt(frame, placeOn(x, secondsOf(points[index] as Point)) ?? 0);
     const py = yAt(frame, placeOn(y, value) ?? 0);
-    if ((values[index - 1] ?? null) === null) context.moveTo(px - 1, py); // visible also alone
-    context.lineTo(px, py);
+    context.fillRect(px - 1.5, py - 1.5, 3, 3); // visible also alone
+    if ((values[index - 1] ?? null) === null) context.moveTo(px, py);
+    else context.lineTo(px, py);
   });
   context.stroke();
 }
