@@ -190,7 +190,7 @@ def test_members_wait_with_a_reason_when_no_device_is_ready(make_host: MakeRig) 
     rig = make_host()
     rig.build()
     rig.step()
-    assert rig.row().reason == "; ".join(f"member {n}: no device is ready" for n in range(3))
+    assert rig.row().reason == "; ".join(f"trial {n} of sweep 1: no device is ready" for n in range(3))
     rig.device("cpu-0", "lost", "its slot is gone")
     rig.step(1)
     assert rig.workers.placed == []
