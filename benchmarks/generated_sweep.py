@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from podium.db.schema import tables
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import metric_summaries, metrics, sweeps
@@ -37,7 +37,7 @@ PARAMETERS: dict[str, Any] = {
 def fill(path: Path, count: int, *, name: str = "many") -> int:
     """A sweep of `count` trials over eight parameters, each with a curve of ten points; returns its id."""
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     spec = parse_spec(
         {
             "name": name,
@@ -117,7 +117,7 @@ def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
 
 def fill_summaries(path: Path, sweep_id: int, count: int, names: Sequence[str]) -> None:
     """Give each trial of a sweep summaries of these metrics, without points."""
-    database = Database(path)
+    database = SqliteDatabase(path)
     for first in range(0, count, _BATCH // 50):
         dice = random.Random(first)
         rows = [

@@ -13,7 +13,7 @@ from benchmarks.growth_trials import size_mb
 from benchmarks.run_settings import Plan
 from podium.db.queries import curves
 from podium.db.queries.trial_filter import filter_condition
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
@@ -43,7 +43,7 @@ def run(plan: Plan) -> list[Series]:
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         path = DataDirectory(Path(folder)).database
         migrate(path)
-        database = Database(path)
+        database = SqliteDatabase(path)
         recorder, written = _prepare(database), 0
         for count in counts:
             began, used = time.perf_counter(), time.process_time()

@@ -50,7 +50,7 @@ from podium.api.rest.app import create_app
 from podium.api.serve.ports import free_port
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
@@ -152,7 +152,7 @@ def of_recorder(folder: Path, trials: int, seconds: float) -> Measurement:
 
 def _filled(settings: ServiceSettings, trials: int) -> tuple[Database, DatabaseRecorder]:
     migrate(settings.data.database)
-    database = Database(settings.data.database)
+    database = SqliteDatabase(settings.data.database)
     spec = parse_spec(document("logging_curves:objective", {"x": {"min": 0.0, "max": 1.0}}, trials)
                       | {"program": {"function": "logging_curves:objective"}})  # fmt: skip
     with database.write() as connection:
@@ -178,7 +178,7 @@ def _api(settings: ServiceSettings) -> Iterator[None]:
 
 def _serve(settings: ServiceSettings) -> None:
     """In a process of its own."""
-    app = create_app(settings, Database(settings.data.database))
+    app = create_app(settings, SqliteDatabase(settings.data.database))
     collect_rarely()
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="error", access_log=False)
 
@@ -204,7 +204,7 @@ def of_service(folder: Path, trials: int, steps: int) -> Measurement:
 
 def _stored(data_dir: Path) -> int:
     """The number of stored points."""
-    database = Database(DataDirectory(data_dir).database)
+    database = SqliteDatabase(DataDirectory(data_dir).database)
     with database.read() as connection:
         stored: int = connection.execute(select(func.count()).select_from(metrics)).scalar_one()
     database.close()

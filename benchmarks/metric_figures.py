@@ -22,7 +22,7 @@ from podium.db.queries import chart_points, trial_table
 from podium.db.queries.metric_figure_columns import parse_figures
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
@@ -50,7 +50,7 @@ def read_costs(path: Path) -> None:
     """Print the time and size of each request."""
     sweep_id = generated_sweep.fill(path, TRIALS)
     generated_sweep.fill_summaries(path, sweep_id, TRIALS, NAMES)
-    database = Database(path)
+    database = SqliteDatabase(path)
 
     def table(metrics: Sequence[str] = (), limit: int = 100, **window: object) -> bytes:
         with database.read() as connection:
@@ -118,7 +118,7 @@ def write_costs(folder: Path) -> None:
 
 def _recorder(path: Path, trials: int) -> tuple[DatabaseRecorder, Database]:
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     document = {
         "name": "write", "method": "random", "metric": {"name": "loss", "goal": "minimize"}, "run_cap": trials,
         "parameters": {"x": {"min": 0, "max": 1}}, "program": {"function": "train:objective"},

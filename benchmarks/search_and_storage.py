@@ -25,7 +25,7 @@ import optuna
 
 from benchmarks.results import Figure, Row, ratio, times_less
 from benchmarks.run_settings import Plan
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import (
@@ -78,7 +78,7 @@ def podium_ms(folder: Path, method: str, trials: int, seed: int) -> float:
     """Milliseconds a trial."""
     path = folder / "podium.sqlite3"
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     spec = _spec(method, trials, seed)
     with database.write() as connection:
         sweep_id, _ = sweeps.accept(connection, spec, time.time())

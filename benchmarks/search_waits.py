@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.simulation import Agenda, SimulatedSlots, least_s
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
@@ -115,7 +115,7 @@ def measure(folder: Path, case: Case) -> Outcome:
     method, before, trials = case.method, case.before, case.trials
     path = folder / "podium.sqlite3"
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     recorder, clock, agenda, inbox = DatabaseRecorder(database), RealClock(), Agenda(), Inbox()
     with database.write() as connection:
         sweep_id, _ = sweeps.accept(connection, _spec(method, before + trials), clock.wall_s())

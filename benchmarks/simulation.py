@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.pending_commands import Enqueued
@@ -305,7 +305,7 @@ def simulate(
     """
     path = folder / "podium.sqlite3"
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     clock, agenda, inbox = SimulatedClock(), Agenda(), Inbox()
     pool = SimulatedSlots(slots, inbox, clock, agenda, trial_s, slots_of_node)
     searchers = _Searchers(inbox, clock, agenda)

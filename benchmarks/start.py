@@ -30,7 +30,7 @@ from benchmarks.run_settings import Plan
 from benchmarks.service import document
 from podium.api.client.client import Client
 from podium.api.serve.ports import free_port
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
@@ -199,7 +199,7 @@ def _wait_for_running(data_dir: Path, sweep_id: int) -> None:
 
 def fill(data_dir: Path, sweep_id: int, trials: int) -> None:
     """Add finished trials to a sweep through the recorder, as if a scheduler had run them."""
-    database = Database(DataDirectory(data_dir).database)
+    database = SqliteDatabase(DataDirectory(data_dir).database)
     recorder = DatabaseRecorder(database)
     last = recorder.last_trial_id()
     (stored,) = recorder.open_sweeps(frozenset())

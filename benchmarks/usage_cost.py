@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import attempt_usage
 from podium.sweep.lifecycle.recorded_changes import UsageSampled
@@ -75,7 +75,7 @@ def _rows_s() -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "podium.sqlite3"
         migrate(path)
-        database = Database(path)
+        database = SqliteDatabase(path)
         now = [1.7e9]
 
         def write() -> None:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from podium.api.rest.app import create_app
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -20,7 +20,7 @@ def document() -> str:
     """The document as JSON with sorted keys and a final newline."""
     nowhere = DataDirectory(Path("/nonexistent"))  # never opened: only the routes are read
     settings = ServiceSettings(str(nowhere.root), str(nowhere.root))
-    app = create_app(settings, Database(nowhere.database))
+    app = create_app(settings, SqliteDatabase(nowhere.database))
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

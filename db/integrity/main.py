@@ -20,7 +20,7 @@ from sqlalchemy import Connection, text
 
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.schema_version import known_schemas, newer_database_error
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
@@ -65,7 +65,7 @@ def audit(
     """
     if not data.database.is_file():
         raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
-    database = Database(data.database)
+    database = SqliteDatabase(data.database)
     try:
         found = _find_breaches(database, data, artifacts, say)
         waited = in_all = 0.0

@@ -1,4 +1,5 @@
-"""SQLite connections: WAL, one writer per process, two levels of durability; every process that opens the database.
+"""The port `Database`, and SQLite behind it: WAL, one writer per process, two levels of durability; every process that
+opens the database.
 
 `PRAGMA synchronous` cannot change inside a transaction, and readers must not use BEGIN IMMEDIATE, so there are three
 engines. `full` is for acknowledged changes (accepted, finished); `normal` is for metric points: a power failure may
@@ -13,10 +14,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -87,7 +88,27 @@ def _within(connection: Connection, seconds: float | None) -> Iterator[None]:
         driver.set_progress_handler(None, 0)
 
 
-class Database:
+class Database(Protocol):
+    """The database of a service in one process."""
+
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
+        """One write transaction; all of them run one after another. `durable`: it survives a power failure.
+
+        Raises `StorageFullError` if the disk is full, `DamagedError` if it is unknown what was written, and
+        `DatabaseError` if nothing was written.
+        """
+
+    def read(self, *, within_s: float | None = None) -> AbstractContextManager[Connection]:
+        """One read transaction with a consistent snapshot. Raises `DatabaseError`.
+
+        Raises `TooSlowError` if a statement still runs `within_s` seconds after the start.
+        """
+
+    def close(self) -> None:
+        """Close all connections; the next transaction opens new ones."""
+
+
+class SqliteDatabase:
     """The database of one data directory in one process.
 
     Only migrations `create` it: a component that finds it missing must not create an empty one.

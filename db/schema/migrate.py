@@ -22,7 +22,7 @@ from alembic.script import ScriptDirectory
 from filelock import FileLock
 
 from podium.db.schema.backup import backup
-from podium.db.schema.engine import Database, connect_read_only, sqlite_module
+from podium.db.schema.engine import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schemas, newer_database_error, restore_command
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
@@ -77,7 +77,7 @@ def alembic_config() -> Config:
 
 
 def _upgrade(path: Path) -> None:
-    database = Database(path, create=True)
+    database = SqliteDatabase(path, create=True)
     config = alembic_config()
     try:
         with database.write() as connection:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.schema_version import require_current
 from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
@@ -31,7 +31,7 @@ from podium.sweep.values.errors import PodiumError
 
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
-    database = Database(settings.data.database)
+    database = SqliteDatabase(settings.data.database)
     require_current(database)
     clock = SystemClock()
     launcher = _launcher(settings, database)

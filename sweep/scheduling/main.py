@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.schema_version import require_current
 from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
@@ -43,7 +43,7 @@ def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
-    database = Database(settings.data.database)
+    database = SqliteDatabase(settings.data.database)
     require_current(database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=epoch_record.read(settings.data))
     ray_address = sys.stdin.readline().strip()

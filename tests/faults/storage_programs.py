@@ -7,10 +7,10 @@ WRITE = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.sweep.values.errors import DatabaseError
 
-database = Database(Path(sys.argv[1]))
+database = SqliteDatabase(Path(sys.argv[1]))
 for number in range(12):
     try:
         with database.write() as connection:
@@ -26,9 +26,9 @@ COMMIT = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 
-database = Database(Path(sys.argv[1]))
+database = SqliteDatabase(Path(sys.argv[1]))
 for number in range(150):
     with database.write() as connection:
         connection.execute(text("INSERT INTO events (at, kind) VALUES (:at, 'written')"), {"at": number})
@@ -41,7 +41,7 @@ database.close()
 LOCK = """
 import contextlib, sys
 from pathlib import Path
-from podium.db.schema.engine import connect
+from podium.db.schema.engine import SqliteDatabase, connect
 
 with contextlib.closing(connect(Path(sys.argv[1]), "rw")) as connection:
     connection.execute("BEGIN EXCLUSIVE")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.db.schema.engine import Database, connect, sqlite_module
+from podium.db.schema.engine import Database, SqliteDatabase, connect, sqlite_module
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
@@ -103,7 +103,7 @@ def test_suspended_scheduler_continues_when_resumed(service: RunningService) -> 
 def test_resumed_scheduler_writes_nothing_after_another_took_over(service: RunningService) -> None:
     promised = Promised(service, "fenced")
     old = _pid_of(service, "scheduler")
-    database = Database(service.data.database)
+    database = SqliteDatabase(service.data.database)
     _stop_between_writes(old, database)
     try:
         DatabaseRecorder(database, "a test that takes over")

@@ -19,7 +19,7 @@ from sqlalchemy import text
 
 from podium.api.client.client import Client
 from podium.db.schema import migrate as migration
-from podium.db.schema.engine import Database, connect
+from podium.db.schema.engine import Database, SqliteDatabase, connect
 from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
@@ -88,7 +88,7 @@ def test_database_on_full_disk_is_readable_and_recovers_when_space_is_freed(tmp_
     with _small_disk(tmp_path / "disk", "2m") as disk:
         path = disk / "podium.sqlite3"
         migrate(path)
-        database = Database(path)
+        database = SqliteDatabase(path)
         _add(database, 1)
         _fill(disk / "filler")
         with pytest.raises(StorageFullError, match=r"no space left in .*disk"):
@@ -212,7 +212,7 @@ def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> Non
     holder = _python(LOCK, database.path)
     assert holder.stdin is not None and holder.stdout is not None
     assert holder.stdout.readline() == "locked\n"
-    hasty, patient = Database(database.path, busy_s=0.2), Database(database.path, busy_s=30.0)
+    hasty, patient = SqliteDatabase(database.path, busy_s=0.2), SqliteDatabase(database.path, busy_s=30.0)
     with pytest.raises(DatabaseError, match=rf"locked by .*\(process {holder.pid}\); nothing was written, try again"):
         _add(hasty, 1)
     waiting = threading.Thread(target=_add, args=(patient, 2))
@@ -295,7 +295,7 @@ def test_deleted_database_is_not_recreated(database: Database) -> None:
     database.close()
     database.path.unlink()
     with pytest.raises(DatabaseError, match=r"unable to open"):
-        _add(Database(database.path), 1)
+        _add(SqliteDatabase(database.path), 1)
     assert not database.path.exists()
 
 
@@ -318,7 +318,7 @@ def old(tmp_path: Path) -> Path:
     path = tmp_path / "old" / "podium.sqlite3"
     path.parent.mkdir()
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     _add(database, 1)
     database.close()
     return path

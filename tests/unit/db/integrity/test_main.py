@@ -19,7 +19,7 @@ from sqlalchemy import text
 
 from podium.db.integrity import file_checks
 from podium.db.integrity.main import INVARIANTS, Report, audit
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.stores import nodes
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import DataDirectory
@@ -367,7 +367,7 @@ def test_artifact_that_is_a_folder_is_a_breach(consistent: ServiceRig) -> None:
 
 
 def test_hashing_holds_no_transaction_open(consistent: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = Database(consistent.data.database, busy_s=0.1)
+    writer = SqliteDatabase(consistent.data.database, busy_s=0.1)
     writer.journal_mode = "DELETE"  # as an old SQLite uses: here a reader blocks writers
 
     def hash_during_a_write(path: Path) -> str:

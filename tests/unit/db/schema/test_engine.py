@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from podium.db.schema.engine import Database, sqlite_module
+from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
 from podium.db.schema.migrate import migrate
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
@@ -98,7 +98,7 @@ def test_refused_write_names_the_file_and_the_reason(database: Database) -> None
 def test_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite3"
     path.write_bytes(b"not a database at all" * 300)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with pytest.raises(DatabaseError, match=r"cannot read .*: .*not a database"), database.read() as connection:
         connection.execute(text("SELECT 1 FROM sqlite_master"))
     database.close()
@@ -107,7 +107,7 @@ def test_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
 def test_closing_leaves_one_file(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite3"
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.write() as connection:
         events.add(connection, [NewEvent(1.0, "kept")])
     assert _kinds(database) == ["kept"]

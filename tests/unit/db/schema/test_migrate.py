@@ -21,7 +21,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from podium.db.integrity import row_checks
 from podium.db.schema.backup import backup
-from podium.db.schema.engine import Database, sqlite_module
+from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from podium.db.schema.tables import metadata
 from podium.db.stores import ensemble_reader, events, metric_summaries
@@ -49,7 +49,7 @@ def _execute(path: Path, *statements: str) -> None:
 def _podium_database(path: Path) -> None:
     """A closed Podium database with one event."""
     migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.write() as connection:
         events.add(connection, [NewEvent(1.0, "kept")])
     database.close()
@@ -104,7 +104,7 @@ def test_failed_migration_leaves_no_partial_schema(path: Path, monkeypatch: pyte
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="simulated"):
         patch.setattr(command, "upgrade", upgrade)
         migrate(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.read() as connection:
         assert connection.execute(text("SELECT name FROM sqlite_master")).all() == []
     database.close()
@@ -189,7 +189,7 @@ def test_newest_backup_is_named_when_one_is_needed(path: Path) -> None:
         migrate(path)
     command = str(caught.value).split("restore a backup: ")[1].split("; or move")[0]
     subprocess.run(["/bin/sh", "-c", command], check=True)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.read() as connection:
         assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
     database.close()
@@ -220,7 +220,7 @@ def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: py
     (copy,) = DataDirectory(path.parent).backups.glob(f"before-upgrade-from-{before}-*.sqlite3")
     assert done == MigrationResult(str(path), before, "a newer one", str(copy))
     assert copy.stat().st_mode & 0o077 == 0
-    database = Database(copy)
+    database = SqliteDatabase(copy)
     with database.read() as connection:
         assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
     database.close()
@@ -228,7 +228,7 @@ def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: py
 
 def test_each_migration_can_be_undone_and_repeated(path: Path) -> None:
     _podium_database(path)
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.read() as connection:
         newest = _schema(connection)
     revisions = [each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.stores import sweep_commands, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.recorded_changes import SweepChanged
@@ -16,7 +16,7 @@ from tests.service_rig import AT, ServiceRig
 def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRig) -> None:
     """Two processes: the second waits for the first one's transaction, and then sees its result."""
     sweep_id = service.sweep()
-    other = Database(service.data.database)
+    other = SqliteDatabase(service.data.database)
     refused: list[NotPossibleError] = []
 
     def pause() -> None:
