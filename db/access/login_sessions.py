@@ -71,7 +71,6 @@ def _keep_newest(connection: Connection, digest_of: Column[str], table: Table, t
         .where(table.c.token_id == token_id)
         .order_by(table.c.created_at.desc(), digest_of)
         .offset(MAX_SESSIONS)
-        .limit(-1)
     )
     connection.execute(delete(table).where(digest_of.in_(older)))
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
-from sqlalchemy.dialects.sqlite import insert
 
 from podium.db.queries.derived_trial_columns import RUNNING_S
 from podium.db.queries.metric_figure_columns import figure_of_trial, parse_figure
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import importances, trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_params import params_of

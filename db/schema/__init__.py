@@ -4,11 +4,16 @@ Runs in every process that opens the database.
 
 Modules:
     backup               Copies the database consistently while the service runs
-    engine               SQLite connections: WAL, one writer per process, two levels of durability
+    dialect              What statements for SQLite and for PostgreSQL differ in
+    engine               The port `Database`, and SQLite behind it: WAL, one writer per process, two levels of
+                         durability
     error_exit           Error exit of the programs of `db`: one message on standard error, status 3
     integrity_check      Checks the database for damage, and its file system; read-only
     lock_holders         The processes that lock a database's files, from /proc/locks
     migrate              Upgrades a database to the current schema, under a lock and after a backup
+    postgres_engine      PostgreSQL behind the port `Database`: one writer at a time in all processes
+    postgres_errors      Translates PostgreSQL errors to Podium's errors, by SQLSTATE
+    postgres_schema      Creates and upgrades a PostgreSQL database
     replaced_file_check  Detects that the database file was removed or replaced while open
     schema_version       The schema of a database file and of this version of Podium
     sqlite_errors        Translates SQLite errors to Podium's errors

@@ -9,7 +9,6 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Index,
-    Integer,
     MetaData,
     PrimaryKeyConstraint,
     String,
@@ -18,6 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy import Integer as FourByteInteger
 
 metadata = MetaData(
     naming_convention={
@@ -27,6 +27,9 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+# Integers have 64 bits. SQLite calls them INTEGER, which an `id` must be to have the number of its row.
+Integer = BigInteger().with_variant(FourByteInteger(), "sqlite")
 
 # Times are seconds since the epoch, UTC. JSON is text.
 

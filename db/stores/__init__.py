@@ -13,8 +13,8 @@ Modules:
     device_history                       The history of device states with reasons: written by the scheduler, read by
                                          the timeline
     devices                              Devices with their running trials and ensemble members
-    driver_statements                    Statements that the scheduler executes for every trial, compiled once and given
-                                         to the driver as text
+    driver_statements                    Statements that are given to the driver as text, compiled once for each kind of
+                                         database
     ensemble_reader                      Reads ensembles, versions and members
     ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
     evaluations                          Evaluations of ensembles: queued by the api, run by the ensemble host

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempt_usage, attempts
+from podium.db.stores.driver_statements import DriverText, RowInsert
 from podium.sweep.lifecycle.recorded_changes import UsageSampled
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import FIELDS, UsageSample, merged_by
@@ -22,25 +23,24 @@ DETAILED_ATTEMPTS = 8  # of a trial: the last ones
 COARSE_S = 60.0  # width of the rows of earlier ones
 
 _COLUMNS = ", ".join(FIELDS)
-_VALUES = ", ".join("?" * (3 + len(FIELDS)))
-# Given to the driver as they are: they are executed for each attempt every few seconds.
+# Executed for each attempt every few seconds.
 _MINE = "trial_id = ? AND number = ? AND rank = ?"
-_NEWEST = f"SELECT max(at) FROM attempt_usage WHERE {_MINE}"  # noqa: S608 - constants
-_ADD = f"INSERT INTO attempt_usage (trial_id, number, rank, {_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
-_FINE = f"SELECT {_COLUMNS} FROM attempt_usage WHERE {_MINE} AND at < ? AND span_s <= ? ORDER BY at"  # noqa: S608
-_REMOVE = f"DELETE FROM attempt_usage WHERE {_MINE} AND at < ? AND span_s <= ?"  # noqa: S608
+_NEWEST = DriverText(f"SELECT max(at) FROM attempt_usage WHERE {_MINE}")  # noqa: S608 - constants
+_ADD = RowInsert(attempt_usage, ("trial_id", "number", "rank", *FIELDS))
+_FINE = DriverText(f"SELECT {_COLUMNS} FROM attempt_usage WHERE {_MINE} AND at < ? AND span_s <= ? ORDER BY at")  # noqa: S608
+_REMOVE = DriverText(f"DELETE FROM attempt_usage WHERE {_MINE} AND at < ? AND span_s <= ?")  # noqa: S608
 _PEAK = (
     "UPDATE {} SET peak_memory_bytes = max(coalesce(peak_memory_bytes, 0), ?), peak_gpu_memory_bytes ="
-    " CASE WHEN ? IS NULL THEN peak_gpu_memory_bytes ELSE max(coalesce(peak_gpu_memory_bytes, 0), ?) END"
+    " coalesce(max(coalesce(peak_gpu_memory_bytes, 0), ?), peak_gpu_memory_bytes)"
 )
-_RANK_PEAK = _PEAK.format("attempt_ranks") + f" WHERE {_MINE}"
-_ATTEMPT_PEAK = _PEAK.format("attempts") + " WHERE trial_id = ? AND number = ?"
-_SUM_OF_PEAKS = (
+_RANK_PEAK = DriverText(_PEAK.format("attempt_ranks") + f" WHERE {_MINE}")
+_ATTEMPT_PEAK = DriverText(_PEAK.format("attempts") + " WHERE trial_id = ? AND number = ?")
+_SUM_OF_PEAKS = DriverText(
     "UPDATE attempts SET (peak_memory_bytes, peak_gpu_memory_bytes) = (SELECT sum(peak_memory_bytes),"
     " sum(peak_gpu_memory_bytes) FROM attempt_ranks r WHERE r.trial_id = attempts.trial_id"
     " AND r.number = attempts.number) WHERE trial_id = ? AND number = ?"
 )
-_LIMITS = (
+_LIMITS = DriverText(
     "UPDATE attempts SET memory_limit_bytes = ?, gpu_memory_limit_bytes = coalesce(?, gpu_memory_limit_bytes)"
     " WHERE trial_id = ? AND number = ?"
 )
@@ -54,7 +54,7 @@ def add(connection: Connection, sampled: Sequence[UsageSampled]) -> None:
 
 def _add(connection: Connection, event: Sampled) -> None:
     mine = (event.key.trial_id, event.key.attempt, event.rank)
-    newest: float | None = connection.exec_driver_sql(_NEWEST, mine).scalar_one()
+    newest: float | None = _NEWEST.execute(connection, mine).scalar_one()
     new = [sample for sample in event.samples if newest is None or sample.at > newest]
     if not new:
         return
@@ -70,28 +70,28 @@ def _add(connection: Connection, event: Sampled) -> None:
 
 
 def _insert(connection: Connection, mine: tuple[int, int, int], samples: Sequence[UsageSample]) -> None:
-    connection.exec_driver_sql(_ADD, [(*mine, *sample.row) for sample in samples])
+    _ADD.execute(connection, [(*mine, *sample.row) for sample in samples])
 
 
 def _merge(connection: Connection, mine: tuple[int, int, int], before: float, width_s: float) -> None:
     """Merge the rows before a time that are narrower than `width_s`."""
     which = (*mine, before, width_s / 2)
-    fine = [UsageSample(*row) for row in connection.exec_driver_sql(_FINE, which)]
+    fine = [UsageSample(*row) for row in _FINE.execute(connection, which)]
     coarse = merged_by(fine, width_s)
     if len(coarse) < len(fine):
-        connection.exec_driver_sql(_REMOVE, which)
+        _REMOVE.execute(connection, which)
         _insert(connection, mine, coarse)
 
 
 def _record_peaks(connection: Connection, event: Sampled, new: Sequence[UsageSample]) -> None:
     attempt = (event.key.trial_id, event.key.attempt)
     gpu = max((sample.gpu_memory_bytes for sample in new if sample.gpu_memory_bytes is not None), default=None)
-    peaks = (max(sample.memory_bytes for sample in new), gpu, gpu)
-    if connection.exec_driver_sql(_RANK_PEAK, (*peaks, *attempt, event.rank)).rowcount:
-        connection.exec_driver_sql(_SUM_OF_PEAKS, attempt)
+    peaks = (max(sample.memory_bytes for sample in new), gpu)
+    if _RANK_PEAK.execute(connection, (*peaks, *attempt, event.rank)).rowcount:
+        _SUM_OF_PEAKS.execute(connection, attempt)
     else:
-        connection.exec_driver_sql(_ATTEMPT_PEAK, (*peaks, *attempt))
-    connection.exec_driver_sql(_LIMITS, (event.memory_limit_bytes, event.gpu_memory_limit_bytes, *attempt))
+        _ATTEMPT_PEAK.execute(connection, (*peaks, *attempt))
+    _LIMITS.execute(connection, (event.memory_limit_bytes, event.gpu_memory_limit_bytes, *attempt))
 
 
 def of_attempt(connection: Connection, trial_id: int, number: int) -> dict[int, list[UsageSample]]:

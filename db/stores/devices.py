@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, literal_column, select
-from sqlalchemy.dialects.sqlite import insert
 
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import (
     attempt_ranks,
     attempts,

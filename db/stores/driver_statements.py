@@ -1,6 +1,7 @@
-"""Statements that the scheduler executes for every trial, compiled once and given to the driver as text; scheduler.
+"""Statements that are given to the driver as text, compiled once for each kind of database; scheduler and api.
 
-SQLAlchemy takes several times as long to look up and to prepare a statement as SQLite to execute it.
+SQLAlchemy takes several times as long to look up and to prepare a statement as SQLite to execute it, and longer for the
+parameters of many rows than SQLite for the rows.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, CursorResult, Float, Table
+from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import ClauseElement
 
-_DIALECT = sqlite.dialect(paramstyle="named")
+from podium.db.schema.dialect import driver_dialect, is_postgres, named_marks, row_insert
+
+Row = tuple[Any, ...]
 
 
 class DriverStatement:
@@ -21,16 +25,81 @@ class DriverStatement:
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] | None = None) -> None:
         """`columns`: the columns that an INSERT sets."""
-        compiled = statement.compile(dialect=_DIALECT, column_keys=None if columns is None else list(columns))
-        self._text = str(compiled)
-        assert isinstance(compiled, SQLCompiler)  # a statement, not a type or a schema
-        binds = {name: compiled.binds[name] for name in compiled.params}
-        self._constants = {name: bind.value for name, bind in binds.items() if not bind.required}
+        self._statement = statement.inline() if isinstance(statement, Insert) else statement  # without RETURNING
+        self._columns = None if columns is None else list(columns)
+        self._compiled: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def execute(self, connection: Connection, values: dict[str, Any]) -> CursorResult[Any]:
         """Execute it once."""
-        return connection.exec_driver_sql(self._text, self._constants | values)
+        text, constants = self._for(connection)
+        return connection.exec_driver_sql(text, constants | values)
 
     def execute_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Execute it for each row."""
-        connection.exec_driver_sql(self._text, [self._constants | row for row in rows])
+        text, constants = self._for(connection)
+        connection.exec_driver_sql(text, [constants | row for row in rows])
+
+    def _for(self, connection: Connection) -> tuple[str, dict[str, Any]]:
+        """Its text, and the values that are part of it."""
+        name = connection.dialect.name
+        if name not in self._compiled:
+            self._compiled[name] = self._compile(driver_dialect(connection))
+        return self._compiled[name]
+
+    def _compile(self, dialect: Dialect) -> tuple[str, dict[str, Any]]:
+        compiled = self._statement.compile(dialect=dialect, column_keys=self._columns)
+        assert isinstance(compiled, SQLCompiler)  # a statement, not a type or a schema
+        binds = {key: compiled.binds[key] for key in compiled.params}
+        return str(compiled), {key: bind.value for key, bind in binds.items() if not bind.required}
+
+
+class DriverText:
+    """One statement in SQL. Its values are passed by position, for the marks `?`, or `?1` and so on."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def execute(self, connection: Connection, values: Row) -> CursorResult[Any]:
+        """Execute it once."""
+        if is_postgres(connection):
+            return connection.exec_driver_sql(named_marks(self._text), _named(values))
+        return connection.exec_driver_sql(self._text, values)
+
+    def execute_many(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Execute it for each row; returns the number of rows that were written."""
+        if is_postgres(connection):
+            return connection.exec_driver_sql(named_marks(self._text), [_named(row) for row in rows]).rowcount
+        return connection.exec_driver_sql(self._text, list(rows)).rowcount
+
+
+class RowInsert:
+    """Inserts many rows at once. Rows whose key is there already are left out if they `may_exist`, else refused."""
+
+    def __init__(self, table: Table, columns: Sequence[str], *, may_exist: bool = False) -> None:
+        self._table, self._columns = table, tuple(columns)
+        self._end = " ON CONFLICT DO NOTHING" if may_exist else ""
+        marks = ", ".join("?" * len(columns))
+        names = ", ".join(columns)
+        self._text = f"INSERT INTO {table.name} ({names}) VALUES ({marks}){self._end}"  # noqa: S608 - our own names
+
+    def execute(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Insert the rows; returns how many were not there."""
+        if is_postgres(connection):
+            return connection.exec_driver_sql(
+                row_insert(self._table, self._columns) + self._end, self._lists(rows)
+            ).rowcount
+        return connection.exec_driver_sql(self._text, list(rows)).rowcount
+
+    def _lists(self, rows: Sequence[Row]) -> tuple[list[Any], ...]:
+        """The rows as one list per column, each of one type: the driver takes the type from the values."""
+        columns = zip(self._columns, zip(*rows, strict=True), strict=True)
+        return tuple(
+            [None if each is None else float(each) for each in values]
+            if isinstance(self._table.c[name].type, Float)
+            else list(values)
+            for name, values in columns
+        )
+
+
+def _named(values: Row) -> dict[str, Any]:
+    return {str(position): value for position, value in enumerate(values, 1)}

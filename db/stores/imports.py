@@ -18,6 +18,7 @@ from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, tri
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import events, sweeps
 from podium.db.stores import metrics as metric_points
+from podium.db.stores.driver_statements import RowInsert
 from podium.db.stores.events import NewEvent
 from podium.db.stores.metric_summaries import PointRow
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
@@ -121,10 +122,8 @@ def _point(trial_id: int, *row: Any) -> PointRow:
 def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     """Insert with the driver directly: SQLAlchemy's parameter handling takes longer than the inserts."""
     names = ("id" if table is trials else "trial_id", *_COLUMNS[table])
-    marks = ", ".join("?" * len(names))
     if wanted := list(rows):
-        statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - our own names
-        connection.exec_driver_sql(statement, wanted)
+        RowInsert(table, names).execute(connection, wanted)
 
 
 def _finish(connection: Connection, sweep_id: int, prepared: PreparedImport, at: float) -> None:

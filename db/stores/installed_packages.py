@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert
 
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import environments, sweeps
 from podium.sweep.values.errors import NotFoundError
 

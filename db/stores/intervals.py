@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import attempts, intervals, trial_params
 from podium.db.stores.trial_writer import param_row
 from podium.sweep.lifecycle.recorded_changes import IntervalEnded, IntervalStarted
@@ -35,7 +35,7 @@ def start(connection: Connection, started: Sequence[IntervalStarted]) -> None:
 def _set_params(connection: Connection, item: IntervalStarted) -> None:
     gone = trial_params.c.name.not_in(list(item.params))
     connection.execute(delete(trial_params).where(trial_params.c.trial_id == item.trial_id, gone))
-    statement = sqlite.insert(trial_params)
+    statement = dialect.insert(trial_params)
     statement = statement.on_conflict_do_update(
         index_elements=["trial_id", "name"],
         set_={name: statement.excluded[name] for name in ("number", "value")},

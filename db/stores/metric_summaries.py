@@ -14,7 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select, text
 
+from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import metric_summaries
+from podium.db.stores.driver_statements import DriverText
 from podium.db.stores.id_list import id_list
 
 PointRow = tuple[int, int, str, int, float, float]  # trial, attempt, name, step, value, time
@@ -63,7 +65,7 @@ class MetricSummary:
 
 
 # ?1 trial, ?2 name, then last, lowest and highest value, each with its step.
-_UPDATE = """
+_UPDATE = DriverText("""
     UPDATE metric_summaries SET
       last_value = CASE WHEN last_step IS NULL OR ?4 >= last_step THEN ?3 ELSE last_value END,
       last_step = CASE WHEN last_step IS NULL OR ?4 >= last_step THEN ?4 ELSE last_step END,
@@ -74,22 +76,23 @@ _UPDATE = """
         THEN ?8 ELSE max_step END,
       max_value = CASE WHEN max_value IS NULL OR ?7 > max_value THEN ?7 ELSE max_value END
     WHERE trial_id = ?1 AND name = ?2
-"""
-_ADD = """
+""")
+_ADD = DriverText("""
     INSERT INTO metric_summaries
       (trial_id, name, last_value, last_step, min_value, min_step, max_value, max_step, non_finite)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0) ON CONFLICT DO NOTHING
-"""
-_NAME_OF_SWEEP = """
+""")
+_NAME_OF_SWEEP = DriverText("""
     INSERT INTO sweep_metrics (sweep_id, name) SELECT sweep_id, ?2 FROM trials WHERE id = ?1 ON CONFLICT DO NOTHING
-"""
-_COUNT = """
+""")
+_COUNT = DriverText("""
     INSERT INTO metric_summaries (trial_id, name, non_finite, non_finite_step)
     SELECT trial_id, name, count(*), min(step) FROM non_finite_metrics WHERE trial_id = ?1 AND name = ?2
     GROUP BY trial_id, name
-    ON CONFLICT DO UPDATE SET non_finite = excluded.non_finite, non_finite_step = excluded.non_finite_step
-"""
-_REMOVE = "DELETE FROM metric_summaries WHERE trial_id = ?1 AND name = ?2"
+    ON CONFLICT (trial_id, name)
+    DO UPDATE SET non_finite = excluded.non_finite, non_finite_step = excluded.non_finite_step
+""")
+_REMOVE = DriverText("DELETE FROM metric_summaries WHERE trial_id = ?1 AND name = ?2")
 
 
 def from_points(where: str = "true") -> str:
@@ -105,11 +108,11 @@ def from_points(where: str = "true") -> str:
     """  # noqa: S608 - our own conditions
 
 
-_REBUILD = f"""
+_REBUILD = DriverText(f"""
     INSERT INTO metric_summaries
       (trial_id, name, last_value, last_step, min_value, min_step, max_value, max_step, non_finite)
-    SELECT *, 0 FROM ({from_points("trial_id = ?1 AND name = ?2")})
-"""  # noqa: S608 - constants
+    SELECT points.*, 0 FROM ({from_points("trial_id = ?1 AND name = ?2")}) AS points
+""")  # noqa: S608 - constants
 
 
 def add(connection: Connection, rows: Sequence[PointRow]) -> None:
@@ -117,24 +120,24 @@ def add(connection: Connection, rows: Sequence[PointRow]) -> None:
     if not rows:
         return
     summaries = _summarized(rows)
-    updated = connection.exec_driver_sql(_UPDATE, summaries).rowcount
+    updated = _UPDATE.execute_many(connection, summaries)
     if updated < len(summaries):  # the first points of a metric of a trial
-        connection.exec_driver_sql(_ADD, summaries)
-        connection.exec_driver_sql(_NAME_OF_SWEEP, [row[:2] for row in summaries])
+        _ADD.execute_many(connection, summaries)
+        _NAME_OF_SWEEP.execute_many(connection, [row[:2] for row in summaries])
 
 
 def count_non_finite(connection: Connection, curves: Iterable[Curve]) -> None:
     """Non-finite points of these metrics were stored."""
     wanted = list(curves)
-    connection.exec_driver_sql(_COUNT, wanted)
-    connection.exec_driver_sql(_NAME_OF_SWEEP, wanted)
+    _COUNT.execute_many(connection, wanted)
+    _NAME_OF_SWEEP.execute_many(connection, wanted)
 
 
 def rebuild(connection: Connection, curves: Iterable[Curve]) -> None:
     """Compute the summaries of metrics whose points were removed."""
     wanted = list(curves)
     for statement in (_REMOVE, _REBUILD, _COUNT):
-        connection.exec_driver_sql(statement, wanted)
+        statement.execute_many(connection, wanted)
 
 
 def _summarized(rows: Sequence[PointRow]) -> list[tuple[Any, ...]]:
@@ -190,13 +193,21 @@ def all_of_trials(connection: Connection, trial_ids: Sequence[int]) -> dict[int,
 
 
 # From each name to the next one, so that a limit leaves out the last names of each trial instead of the last trials.
-_LATEST = text(
-    "WITH RECURSIVE names(trial_id, name) AS ("
-    " SELECT t.value, (SELECT min(name) FROM metric_summaries WHERE trial_id = t.value) FROM json_each(:trials) t"
-    " UNION ALL SELECT trial_id, (SELECT min(m.name) FROM metric_summaries m"
-    " WHERE m.trial_id = names.trial_id AND m.name > names.name) FROM names WHERE name IS NOT NULL LIMIT :most)"
-    " SELECT s.trial_id, s.name, s.last_step, s.last_value FROM names JOIN metric_summaries s"
-    " ON s.trial_id = names.trial_id AND s.name = names.name WHERE s.last_step IS NOT NULL"
+_LATEST = DialectText(
+    sqlite=text(
+        "WITH RECURSIVE names(trial_id, name) AS ("
+        " SELECT t.value, (SELECT min(name) FROM metric_summaries WHERE trial_id = t.value) FROM json_each(:trials) t"
+        " UNION ALL SELECT trial_id, (SELECT min(m.name) FROM metric_summaries m"
+        " WHERE m.trial_id = names.trial_id AND m.name > names.name) FROM names WHERE name IS NOT NULL LIMIT :most)"
+        " SELECT s.trial_id, s.name, s.last_step, s.last_value FROM names JOIN metric_summaries s"
+        " ON s.trial_id = names.trial_id AND s.name = names.name WHERE s.last_step IS NOT NULL"
+    ),
+    postgres=text(
+        "SELECT s.trial_id, s.name, s.last_step, s.last_value FROM json_each(:trials) t CROSS JOIN LATERAL"
+        " (SELECT m.*, row_number() OVER (ORDER BY name) AS turn FROM metric_summaries m"
+        " WHERE m.trial_id = t.value ORDER BY name LIMIT :most) s"
+        " WHERE s.last_step IS NOT NULL ORDER BY s.turn LIMIT :most"
+    ),
 )
 
 
@@ -206,7 +217,7 @@ def latest(
     """The last (step, value) of each metric by trial and name; for about `limit` metrics at most, in turn by trial."""
     found: dict[int, dict[str, tuple[int, float]]] = {}
     values = {"trials": json.dumps(list(trial_ids)), "most": limit}
-    for trial_id, name, step, value in connection.execute(_LATEST, values):
+    for trial_id, name, step, value in connection.execute(_LATEST.on(connection), values):
         found.setdefault(trial_id, {})[name] = (step, value)
     return found
 

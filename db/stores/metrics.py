@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import orjson
 from sqlalchemy import ColumnElement, Connection, func, select, text
 
+from podium.db.schema.dialect import DialectText
 from podium.db.schema.engine import sqlite_module
 from podium.db.schema.tables import metrics, non_finite_metrics
 from podium.db.stores import metric_summaries
+from podium.db.stores.driver_statements import DriverText, RowInsert
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import Curve, PointRow
 from podium.sweep.lifecycle.recorded_changes import MetricPoint
@@ -25,16 +27,22 @@ from podium.sweep.lifecycle.recorded_changes import MetricPoint
 Points = list[tuple[int, float]]  # (step, value)
 NonFinite = dict[str, list[tuple[int, str]]]  # by metric, steps with `nan`, `inf` or `-inf`
 MIN_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
-# Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.
-_ADD = "INSERT INTO metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_COLUMNS = ("trial_id", "attempt", "name", "step", "value", "at")
+_ADD = RowInsert(metrics, _COLUMNS, may_exist=True)
 # Next to a lone min() or max(), SQLite takes the other columns from the row where it was found.
-_THIN = (
+_THIN_BY_SQLITE = (
     "SELECT step, value FROM metrics WHERE trial_id = :trial AND name = :name AND step IN (:first, :last)"
     " UNION SELECT step, value FROM (SELECT step, min(value) AS value FROM metrics"
     " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
     " UNION SELECT step, value FROM (SELECT step, max(value) AS value FROM metrics"
     " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
     " ORDER BY step"
+)
+_OF_CURVE = "FROM metrics WHERE trial_id = :trial AND name = :name"
+_OF_PART = f"SELECT DISTINCT ON ((step - :first) / :width) step, value {_OF_CURVE} ORDER BY (step - :first) / :width"
+_THIN_BY_POSTGRES = (
+    f"SELECT step, value {_OF_CURVE} AND step IN (:first, :last)"
+    f" UNION (({_OF_PART}, value, step) UNION ({_OF_PART}, value DESC, step)) ORDER BY step"
 )
 
 
@@ -49,25 +57,40 @@ EXACT_VALUE = "value" if _prints_exactly() else "printf('%!.17g', value)"
 
 # Several curves in one statement, as JSON: the driver releases the interpreter for each statement and each row, and
 # waits for it again while other threads compute.
-_WHOLE = text(f"""
-    SELECT (SELECT json_array(json_group_array(step), json_group_array({EXACT_VALUE})) FROM (
-      SELECT step, value FROM metrics
-      WHERE trial_id = json_extract(each.value, '$[0]') AND name = json_extract(each.value, '$[1]') ORDER BY step
-    )) FROM json_each(:curves) AS each ORDER BY each.key
-""")  # noqa: S608 - constants
-_THINNED = text(
-    f"SELECT json_array(json_group_array(step), json_group_array({EXACT_VALUE})) FROM ({_THIN})"  # noqa: S608 - constants
+_ARRAYS = f"SELECT '[' || json_group_array(step) || ',' || json_group_array({EXACT_VALUE}) || ']' FROM"
+_CURVE = """
+    SELECT ({arrays} (
+      SELECT step, value FROM metrics WHERE trial_id = {trial} AND name = {name} ORDER BY step
+    ) AS points) FROM {curves} ORDER BY each.key
+"""
+_WHOLE = DialectText(
+    sqlite=text(
+        _CURVE.format(
+            arrays=_ARRAYS,
+            trial="json_extract(each.value, '$[0]')",
+            name="json_extract(each.value, '$[1]')",
+            curves="json_each(:curves) AS each",
+        )
+    ),
+    postgres=text(
+        _CURVE.format(
+            arrays=_ARRAYS,
+            trial="CAST(each.value ->> 0 AS bigint)",
+            name="each.value ->> 1",
+            curves="json_array_elements(CAST(:curves AS json)) WITH ORDINALITY AS each (value, key)",
+        )
+    ),
+)
+_THINNED = DialectText(
+    sqlite=text(f"{_ARRAYS} ({_THIN_BY_SQLITE}) AS points"), postgres=text(f"{_ARRAYS} ({_THIN_BY_POSTGRES}) AS points")
 )
 
-_STORED = (
+_STORED = DriverText(
     "SELECT EXISTS (SELECT 1 FROM metrics WHERE trial_id = ? AND name = ? AND step = ? AND attempt = ? AND value = ?)"
 )
-_ADD_NON_FINITE = (
-    "INSERT INTO non_finite_metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO NOTHING"
-)
+_ADD_NON_FINITE = RowInsert(non_finite_metrics, _COLUMNS, may_exist=True)
 _SUPERSEDE = tuple(
-    f"DELETE FROM {table} WHERE trial_id = ? AND name = ? AND step >= ? AND attempt < ?"  # noqa: S608 - constants
+    DriverText(f"DELETE FROM {table} WHERE trial_id = ? AND name = ? AND step >= ? AND attempt < ?")  # noqa: S608 - constants
     for table in ("metrics", "non_finite_metrics")
 )
 
@@ -85,7 +108,7 @@ def add_rows(connection: Connection, rows: Sequence[PointRow]) -> None:
     superseded = _supersede(connection, rows)
     finite = [row for row in rows if math.isfinite(row[4])]
     if finite:
-        added = connection.exec_driver_sql(_ADD, finite).rowcount
+        added = _ADD.execute(connection, finite)
         stored = finite if added == len(finite) else [row for row in finite if _is_stored(connection, row)]
         metric_summaries.add(connection, stored)
     if len(finite) < len(rows):
@@ -104,20 +127,20 @@ def _supersede(connection: Connection, rows: Sequence[PointRow]) -> set[Curve]:
         key = (trial_id, name, attempt)
         first[key] = min(step, first.get(key, step))
     ends = [(trial_id, name, step, attempt) for (trial_id, name, attempt), step in first.items()]
-    removed = sum(connection.exec_driver_sql(statement, ends).rowcount for statement in _SUPERSEDE)
+    removed = sum(statement.execute_many(connection, ends) for statement in _SUPERSEDE)
     return {(trial_id, name) for trial_id, name, _ in first} if removed else set()
 
 
 def _is_stored(connection: Connection, row: PointRow) -> bool:
     """Whether this point is stored, rather than an earlier one of its step."""
     trial_id, attempt, name, step, value, _ = row
-    stored: bool = connection.exec_driver_sql(_STORED, (trial_id, name, step, attempt, value)).scalar_one()
+    stored: bool = _STORED.execute(connection, (trial_id, name, step, attempt, value)).scalar_one()
     return stored
 
 
 def _add_non_finite(connection: Connection, rows: Sequence[PointRow]) -> None:
     written = [(trial, attempt, name, step, str(value), at) for trial, attempt, name, step, value, at in rows]
-    connection.exec_driver_sql(_ADD_NON_FINITE, written)
+    _ADD_NON_FINITE.execute(connection, written)
     metric_summaries.count_non_finite(connection, {(row[0], row[2]) for row in rows})
 
 
@@ -181,7 +204,11 @@ def _read(
     extents = [_Extent(*row) for row in rows]
     short = [extent for extent in extents if max_points is None or extent.points <= max_points]
     curves = json.dumps([[extent.trial_id, extent.name] for extent in short])
-    whole = dict(zip(short, connection.execute(_WHOLE, {"curves": curves}).scalars(), strict=True)) if short else {}
+    whole = (
+        dict(zip(short, connection.execute(_WHOLE.on(connection), {"curves": curves}).scalars(), strict=True))
+        if short
+        else {}
+    )
     for extent in extents:
         found = whole.get(extent) or _thinned(connection, extent, max_points or 0)
         yield extent, _points(found)
@@ -191,7 +218,7 @@ def _thinned(connection: Connection, extent: _Extent, max_points: int) -> str:
     width = (extent.last - extent.first) // ((max_points - 2) // 2) + 1
     curve = {"trial": extent.trial_id, "name": extent.name}
     within = {"first": extent.first, "last": extent.last, "width": width}
-    found: str = connection.execute(_THINNED, curve | within).scalar_one()
+    found: str = connection.execute(_THINNED.on(connection), curve | within).scalar_one()
     return found
 
 

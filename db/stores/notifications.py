@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Select, delete, func, select, text, update
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import STARTS, events, notification_cursor, notifications
 
 MAX_WAITING = 1_000  # of one target: the oldest are dropped
@@ -48,7 +48,7 @@ def cursor(connection: Connection) -> int | None:
 
 def move_cursor(connection: Connection, event_id: int) -> None:
     """Events up to this one have been looked at."""
-    statement = sqlite.insert(notification_cursor).values(id=1, event_id=event_id)
+    statement = dialect.insert(notification_cursor).values(id=1, event_id=event_id)
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_={"event_id": event_id}))
 
 
@@ -57,7 +57,7 @@ def add(connection: Connection, new: Sequence[NewNotification], at: float, most:
     for item in new:
         values = {name: getattr(item, name) for name in NewNotification.__dataclass_fields__}
         values |= {"state": "waiting", "tries": 0, "due_at": at, "created_at": at, "changed_at": at}
-        connection.execute(sqlite.insert(notifications).values(values).on_conflict_do_nothing())
+        connection.execute(dialect.insert(notifications).values(values).on_conflict_do_nothing())
     for target in {item.target for item in new}:
         waiting = (notifications.c.target == target) & (notifications.c.state == "waiting")
         newest = select(notifications.c.id).where(waiting).order_by(notifications.c.id.desc())

@@ -24,8 +24,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import (
     artifacts,
     attempts,
@@ -48,7 +48,7 @@ from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, SweepState, TrialState
 
 MODEL = "model.safetensors"
-FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`; an SQLite GLOB pattern, like MODEL
+FILES = f"{ARTIFACTS}/*"  # files of `save_artifact`
 _REMOVABLE_COLUMNS = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
 
 
@@ -66,7 +66,10 @@ _IS_OVER = trials.c.state.in_([state.value for state in TERMINAL_TRIAL_STATES])
 
 
 def _called(table: Table, files: str) -> ColumnElement[bool]:
-    return table.c.name.op("GLOB")(files)
+    """Whether a file is MODEL, or one of FILES: as a range of names, which both databases find by an index."""
+    if files != FILES:
+        return table.c.name == files
+    return (table.c.name >= f"{ARTIFACTS}/") & (table.c.name < f"{ARTIFACTS}0")  # "0" follows "/"
 
 
 def _last_attempt(files: str) -> ColumnElement[int]:
@@ -123,7 +126,7 @@ def mark_for_removal(
         rows = connection.execute(delete(artifacts).where(mine).returning(artifacts)).all()
         for row in rows:
             removed = dict(row._mapping, reason=reason, at=at, gone=False)
-            statement = sqlite.insert(removed_artifacts).values(removed)
+            statement = dialect.insert(removed_artifacts).values(removed)
             key = ["trial_id", "name"]  # a trial that ran again may have saved files again
             connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
         if rows:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Row, delete, func, select
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import saved_views
 from podium.sweep.values.errors import ConflictError, NotFoundError
 
@@ -44,7 +44,7 @@ def save(
     known = connection.execute(select(saved_views.c.id).where(mine)).scalar_one_or_none()
     if known is None and connection.execute(select(func.count()).select_from(saved_views)).scalar_one() >= max_views:
         raise ConflictError(f"there are {max_views} saved views, the maximum; delete one first")
-    statement = sqlite.insert(saved_views).values(
+    statement = dialect.insert(saved_views).values(
         project=project, name=name, tab=tab, query=json.dumps(dict(query)), owner=owner, changed_at=at
     )
     changed = {each: statement.excluded[each] for each in ("tab", "query", "owner", "changed_at")}

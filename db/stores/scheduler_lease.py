@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.dialects.sqlite import insert
 
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import scheduler_lease
 from podium.db.stores.driver_statements import DriverStatement
 from podium.sweep.values.errors import FencedError

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import sweep_stars, sweep_tags, sweeps
 from podium.db.stores import events
 from podium.db.stores import sweeps as sweep_store
@@ -120,7 +120,7 @@ def _set_tags(connection: Connection, sweep_id: int, tags: Sequence[str]) -> Non
 
 def _set_star(connection: Connection, sweep_id: int, user: str, *, starred: bool) -> None:
     if starred:
-        connection.execute(sqlite.insert(sweep_stars).values(user=user, sweep_id=sweep_id).on_conflict_do_nothing())
+        connection.execute(dialect.insert(sweep_stars).values(user=user, sweep_id=sweep_id).on_conflict_do_nothing())
     else:
         mine = (sweep_stars.c.user == user) & (sweep_stars.c.sweep_id == sweep_id)
         connection.execute(delete(sweep_stars).where(mine))

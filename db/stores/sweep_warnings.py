@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, exists, select
-from sqlalchemy.dialects.sqlite import insert
 
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import sweep_warnings, sweeps
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, ScalarSelect, delete, insert, select
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import trial_notes, trial_tags
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
@@ -34,7 +34,7 @@ def set_note(connection: Connection, trial_id: int, note: str, at: float) -> Non
     if not note:
         connection.execute(delete(trial_notes).where(trial_notes.c.trial_id == trial_id))
         return
-    statement = sqlite.insert(trial_notes).values(trial_id=trial_id, note=note, changed_at=at)
+    statement = dialect.insert(trial_notes).values(trial_id=trial_id, note=note, changed_at=at)
     changed = {name: statement.excluded[name] for name in ("note", "changed_at")}
     connection.execute(statement.on_conflict_do_update(index_elements=["trial_id"], set_=changed))
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Boolean, Connection, bindparam, case, func, insert, update
-from sqlalchemy.dialects import sqlite
 
+from podium.db.schema import dialect
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.stores import attempt_ranks, events, trial_values_constraints_attributes
@@ -206,7 +206,7 @@ def store_attributes(connection: Connection, notes: Sequence[SearchAttributesCha
 
 def define(connection: Connection, defined: Sequence[ParamDefined]) -> None:
     """Store parameters that trials suggested at run time; the last value counts."""
-    statement = sqlite.insert(trial_params)
+    statement = dialect.insert(trial_params)
     statement = statement.on_conflict_do_update(
         index_elements=["trial_id", "name"],
         set_={name: statement.excluded[name] for name in ("number", "value", "distribution")},
@@ -227,7 +227,7 @@ def param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, A
 
 def store_artifacts(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
     """Record saved files of trials; a file of a later attempt replaces that of an earlier one."""
-    statement = sqlite.insert(artifacts)
+    statement = dialect.insert(artifacts)
     statement = statement.on_conflict_do_update(
         index_elements=["trial_id", "name"],
         set_={name: statement.excluded[name] for name in ("attempt", "sha256", "size_bytes")},

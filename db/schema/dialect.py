@@ -1,0 +1,95 @@
+"""What statements for SQLite and for PostgreSQL differ in; every process that opens the database.
+
+Most statements have one text for both: PostgreSQL gets SQLite's functions from `postgres_functions.sql`. Here is the
+rest: statements that go to the driver as they are, and constructs that SQLAlchemy compiles for each database.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, TextClause, types
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpdate
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+
+__all__ = ["DialectText", "driver_dialect", "insert", "is_postgres", "named_marks", "row_insert", "truncated"]
+
+POSTGRES = "postgresql"
+_SQLITE = sqlite.dialect(paramstyle="named")
+_MARK = re.compile(r"\?([0-9]*)")
+
+
+def is_postgres(connection: Connection) -> bool:
+    """Whether the connection is to PostgreSQL."""
+    return connection.dialect.name == POSTGRES
+
+
+def driver_dialect(connection: Connection) -> Dialect:
+    """The dialect for statements that are given to the driver, with named values."""
+    return connection.dialect if is_postgres(connection) else _SQLITE
+
+
+@functools.cache
+def named_marks(text: str) -> str:
+    """A statement with SQLite's marks `?` or `?1` for PostgreSQL's driver: values are named by position, from 1."""
+    numbers = iter(range(1, text.count("?") + 1))
+    return _MARK.sub(lambda mark: f"%({mark[1] or next(numbers)})s", text.replace("%", "%%"))
+
+
+def row_insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
+    """For PostgreSQL: inserts rows that are given as one list per column, three times as fast as row by row."""
+    names = ", ".join(columns)
+    lists = ", ".join(f"%s::{table.c[name].type.compile(dialect)}[]" for name in columns)
+    return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({lists})"  # noqa: S608 - our own names
+
+
+@dataclass(frozen=True, slots=True)
+class DialectText:
+    """One statement with a text for each database, where none is right and fast on both."""
+
+    sqlite: TextClause
+    postgres: TextClause
+
+    def on(self, connection: Connection) -> TextClause:
+        """The text for this connection."""
+        return self.postgres if is_postgres(connection) else self.sqlite
+
+
+class truncated(GenericFunction[int]):  # noqa: N801 - called like a function
+    """A number without its fraction. PostgreSQL's CAST rounds."""
+
+    type = types.BigInteger()
+    inherit_cache = True
+
+
+@compiles(truncated, "sqlite")
+def _truncated_by_sqlite(element: truncated, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **options)} AS INTEGER)"
+
+
+@compiles(truncated, POSTGRES)
+def _truncated_by_postgres(element: truncated, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(trunc({compiler.process(element.clauses, **options)}) AS BIGINT)"
+
+
+# `insert` is SQLite's. PostgreSQL's ON CONFLICT is the same, and its compiler looks for one more attribute.
+@compiles(OnConflictDoNothing, POSTGRES)
+def _ignore(element: Any, compiler: Any, **options: Any) -> str:
+    element.constraint_target = None
+    found: str = compiler.visit_on_conflict_do_nothing(element, **options)
+    return found
+
+
+@compiles(OnConflictDoUpdate, POSTGRES)
+def _update(element: Any, compiler: Any, **options: Any) -> str:
+    element.constraint_target = None
+    found: str = compiler.visit_on_conflict_do_update(element, **options)
+    return found
