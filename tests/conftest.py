@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from podium.db.schema.engine import Database
-from tests.databases import migrated, open_database
+from tests.databases import CHOSEN, open_database
 from tests.rig import Rig
 
 MEMORY = Path("/dev/shm")  # a file system in memory on Linux
@@ -28,7 +28,26 @@ for name, examples in (("podium", 40), ("thorough", 200)):  # `make test-all` us
 settings.load_profile("podium")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--postgres`."""
+    parser.addoption("--postgres", action="store_true", help="give tests PostgreSQL databases instead of SQLite's")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the kind of databases, and put temporary folders in memory if there is room."""
+    CHOSEN.postgres = config.getoption("postgres")
+    _use_memory()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of SQLite's file with `--postgres`."""
+    if CHOSEN.postgres:
+        for item in items:
+            if item.get_closest_marker("sqlite"):
+                item.add_marker(pytest.mark.skip(reason="about SQLite's file"))
+
+
+def _use_memory() -> None:
     """Put temporary folders in memory, if there is room and programs may run from there: a fifth of the unit tests."""
     if not os.access(MEMORY, os.W_OK | os.X_OK):
         return
@@ -98,9 +117,9 @@ def database_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def database(database_folder: Path) -> Iterator[Database]:
-    """A migrated SQLite database."""
+    """A migrated database: SQLite's, or PostgreSQL's with `--postgres`."""
     for file in database_folder.iterdir():
         file.unlink()
-    opened = open_database(database_folder / "podium.sqlite3", migrated())
+    opened = open_database(database_folder / "podium.sqlite3")
     yield opened
     opened.close()

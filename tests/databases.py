@@ -1,34 +1,68 @@
-"""An empty database of the current schema."""
+"""Databases of the current schema: SQLite files, or with `--postgres` databases of a PostgreSQL server."""
 
 from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 
+Prepare = Callable[[Database], None]
+
+
+@dataclass
+class Choice:
+    """Which kind of database `open_database` opens."""
+
+    postgres: bool = False
+
+
+CHOSEN = Choice()
+
+
+def empty(_: Database) -> None:
+    """Leaves a new database as it is."""
+
 
 @functools.cache
-def migrated() -> bytes:
-    """The content of an empty database: migrated once per test run, which takes 60 ms, and copied for each test."""
+def sqlite_content(prepare: Prepare = empty) -> bytes:
+    """The content of a database with what `prepare` writes: made once per test run, in 60 ms, and copied per test."""
     with tempfile.TemporaryDirectory() as folder:
-        migrate(Path(folder) / "empty.sqlite3")
-        return (Path(folder) / "empty.sqlite3").read_bytes()
+        path = Path(folder) / "empty.sqlite3"
+        migrate(path)
+        database = SqliteDatabase(path)
+        prepare(database)
+        database.close()
+        return path.read_bytes()
 
 
-@functools.cache
-def _opened(path: Path) -> Database:
-    return Database(path)
+def open_database(path: Path, prepare: Prepare = empty) -> Database:
+    """A database with what `prepare` writes, closed by the last test that used it; `path`: of an SQLite database."""
+    return open_postgres(prepare) if CHOSEN.postgres else open_sqlite(path, prepare)
 
 
-def open_database(path: Path, content: bytes) -> Database:
-    """The database at `path` with this content, closed by the last test that used it.
+def open_sqlite(path: Path, prepare: Prepare = empty) -> SqliteDatabase:
+    """An SQLite database.
 
     An object is used again for its path: its engines have compiled their statements, half the time of a short test.
     """
     found = _opened(path)
     found.close()
-    path.write_bytes(content)
+    path.write_bytes(sqlite_content(prepare))
     return found
+
+
+@functools.cache
+def _opened(path: Path) -> SqliteDatabase:
+    return SqliteDatabase(path)
+
+
+def open_postgres(prepare: Prepare = empty) -> Database:
+    """A PostgreSQL database; skips the test where PostgreSQL is not installed."""
+    from tests.postgres_databases import open_postgres_database
+
+    return open_postgres_database(prepare)

@@ -36,6 +36,7 @@ class PostgresServer:
         self._binaries = binaries
         self._settings = {**_SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
+        self._prepared: set[str] = set()
 
     @property
     def log(self) -> Path:
@@ -86,18 +87,14 @@ class PostgresServer:
         """Remove a database, and end its sessions."""
         self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
-    def template(self, prepare: Callable[[str], None]) -> str:
+    def template(self, name: str, prepare: Callable[[str], None]) -> str:
         """The name of a template, which `prepare` fills once per server, given the URL of an empty database."""
-        if prepare not in self._prepared:
-            name = f"{_TEMPLATE}_{len(self._prepared)}"
-            self.create(name)
-            prepare(self.url(name))
-            self._prepared[prepare] = name
-        return self._prepared[prepare]
-
-    @functools.cached_property
-    def _prepared(self) -> dict[Callable[[str], None], str]:
-        return {}
+        full = f"{_TEMPLATE}_{name}"
+        if full not in self._prepared:
+            self.create(full)
+            prepare(self.url(full))
+            self._prepared.add(full)
+        return full
 
     @property
     def _data(self) -> Path:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +59,7 @@ from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Saved, Started
 from podium.sweep.values.states import SweepState, TrialState
-from tests.databases import migrated, open_database
+from tests.databases import open_database
 from tests.specs import builtin_document
 
 TRACEBACK = "Traceback …\nit broke\n"
@@ -75,18 +73,11 @@ ARCHITECTURE: dict[str, Any] = {
 }
 
 
-@functools.cache
-def _with_tokens() -> bytes:
-    """An empty database with a token for each role, written once per test run and copied for each test."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tokens.sqlite3"
-        path.write_bytes(migrated())
-        database = Database(path)
-        with database.write() as connection:
-            for role in Role:
-                tokens.add(connection, role.value, role, f"token-of-{role.value}", AT)
-        database.close()
-        return path.read_bytes()
+def _with_tokens(database: Database) -> None:
+    """Add a token for each role."""
+    with database.write() as connection:
+        for role in Role:
+            tokens.add(connection, role.value, role, f"token-of-{role.value}", AT)
 
 
 _routes: dict[str, list[BaseRoute]] = {}
@@ -140,7 +131,7 @@ class ServiceRig:
         self.data.prepare()
         runtime.prepare()
         self.settings = ServiceSettings(str(self.data.root), str(runtime.root))
-        self.database = open_database(self.data.database, _with_tokens())
+        self.database = open_database(self.data.database, _with_tokens)
         self._recorder = DatabaseRecorder(self.database)
         self.epoch = self._recorder.epoch
 

@@ -50,7 +50,7 @@ from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
 from podium.sweep.values.sweep_warnings import WarningCode
-from tests.databases import migrated
+from tests.databases import open_postgres, open_sqlite
 from tests.memory import MemoryRecorder
 from tests.specs import spec
 
@@ -102,9 +102,15 @@ def _memory(_: Path) -> Store:
     )  # fmt: skip
 
 
-def _database(folder: Path) -> Store:
-    (folder / "podium.sqlite3").write_bytes(migrated())
-    database = Database(folder / "podium.sqlite3")
+def _sqlite(folder: Path) -> Store:
+    return _stored(open_sqlite(folder / "podium.sqlite3"))
+
+
+def _postgres(_: Path) -> Store:
+    return _stored(open_postgres())
+
+
+def _stored(database: Database) -> Store:
 
     def accept(accepted: SweepSpec) -> int:
         with database.write() as connection:
@@ -133,7 +139,7 @@ def _database(folder: Path) -> Store:
     return Store(DatabaseRecorder(database), accept, set_state, request, enqueue, take_over, database.close)
 
 
-@pytest.fixture(params=[_memory, _database], ids=["memory", "database"])
+@pytest.fixture(params=[_memory, _sqlite, _postgres], ids=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One of the recorders, with one sweep accepted."""
     made: Store = request.param(tmp_path)
@@ -549,7 +555,7 @@ def test_failed_commit_writes_nothing(store: Store) -> None:
 
 
 def test_value_that_no_column_can_store_raises_and_writes_nothing(tmp_path: Path) -> None:
-    store = _database(tmp_path)
+    store = _sqlite(tmp_path)
     store.open()
     for wrong in (
         MetricPoint(AttemptKey(1, 1), "score", 2**70, 0.5, 12.0),

@@ -13,10 +13,10 @@ import pytest
 from filelock import FileLock
 from sqlalchemy import text
 
-from podium.db.schema.engine import Database, connect
+from podium.db.schema.engine import Database, SqliteDatabase, connect
 from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium
-from tests.databases import migrated
+from tests.databases import sqlite_content
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> DataDirectory:
     """A data directory with a migrated database."""
     made = DataDirectory(tmp_path / "data")
     made.prepare()
-    made.database.write_bytes(migrated())
+    made.database.write_bytes(sqlite_content())
     return made
 
 
@@ -43,7 +43,7 @@ def _add_event(database: Database) -> None:
 
 
 def test_backup_of_an_open_database_is_one_complete_private_file(podium: Podium, data: DataDirectory) -> None:
-    database = Database(data.database)
+    database = SqliteDatabase(data.database)
     _add_event(database)
     code, out, _ = podium("db", "backup", "--json", "--data-dir", data.root)
     _add_event(database)

@@ -1,0 +1,185 @@
+"""PostgreSQL behind the port `Database`: one writer at a time in all processes; every process that opens the database.
+
+SQLite lets one transaction write at a time, and everything relies on it: ids of events are in the order of commits, so
+that no reader skips one, and a scheduler that was replaced cannot write between the check of its lease and its commit.
+Here every write takes the same advisory lock first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.adapt import Loader
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
+from sqlalchemy.pool import QueuePool
+
+from podium.db.schema.engine import BUSY_S
+from podium.db.schema.postgres_errors import refusal, where
+from podium.sweep.runtime.fail_points import commit_point, fail_point
+from podium.sweep.values.errors import DatabaseError, TooSlowError
+
+# Connections of one process: one that writes, and these for readers. A service has six processes with a database, and
+# one more for each gateway; a server has 100 connections by default.
+READERS = 2  # kept open
+MORE_READERS = 6  # under load
+CONNECT_S = 10
+
+_LOCK = 0x706F6469756D  # "podium"; the key belongs to the database, so that services do not share it
+_WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
+_WRITE_FAST = f"BEGIN; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class _TextDumper(StrDumperUnknown):
+    """Text for PostgreSQL, which has no NUL in it: a log with one is stored with its symbol instead."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\N{SYMBOL FOR NULL}") if "\0" in obj else obj)
+
+
+class _NumberLoader(Loader):
+    """Sums of integers, which PostgreSQL returns as decimal numbers."""
+
+    def load(self, data: Any) -> int | float:
+        digits = bytes(data)
+        return int(digits) if digits.lstrip(b"-").isdigit() else float(digits)
+
+
+@dataclass
+class _Progress:
+    """How far a write transaction is."""
+
+    committing: bool = False
+
+
+class PostgresDatabase:
+    """A PostgreSQL database in one process. See `podium.db.schema.engine.Database`."""
+
+    def __init__(self, url: str, *, busy_s: float = BUSY_S) -> None:
+        """`url`: as libpq reads it, with its options for TLS, such as `sslmode=verify-full`."""
+        self.name = where(url)  # for messages
+        self._url = url
+        self._busy_s = busy_s
+        self._writer = self._engine(pool_size=1, max_overflow=0)
+        self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
+        self._write_lock = threading.Lock()
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
+        """See `Database`."""
+        if not self._write_lock.acquire(timeout=self._busy_s):
+            raise DatabaseError(f"cannot write to {self.name}: too many writers waiting; nothing was written, retry")
+        try:
+            with self._explained("write to") as progress, self._begin(self._writer, durable=durable) as connection:
+                yield connection
+                fail_point(commit_point("before"))
+                progress.committing = True
+                connection.commit()
+            fail_point(commit_point("after"))
+        finally:
+            self._write_lock.release()
+
+    @contextmanager
+    def read(self, *, within_s: float | None = None) -> Iterator[Connection]:
+        """See `Database`."""
+        with self._explained("read"), self._begin(self._readers) as connection:
+            if within_s is not None:
+                _limit(connection, within_s)
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections; the next transaction opens new ones."""
+        for engine in (self._readers, self._writer):
+            engine.dispose()
+
+    @contextmanager
+    def _begin(self, engine: Engine, *, durable: bool = True) -> Iterator[Connection]:
+        """A connection in a transaction, which is rolled back at the end unless it was committed."""
+        start = _READ if engine is self._readers else _WRITE if durable else _WRITE_FAST
+        connection = _in_transaction(engine, start)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[_Progress]:
+        """Translate PostgreSQL's errors."""
+        progress = _Progress()
+        try:
+            yield progress
+        except DBAPIError as error:
+            raise refusal(self.name, doing, error.orig, committing=progress.committing) from error
+        except NoConnectionError as error:
+            raise DatabaseError(f"cannot {doing} {self.name}: too many queries at once; try again") from error
+
+    def _engine(self, **pool: Any) -> Engine:
+        engine = create_engine(
+            "postgresql+psycopg://",
+            creator=self._connect,
+            poolclass=QueuePool,
+            pool_timeout=self._busy_s,
+            use_native_hstore=False,
+            **pool,
+        )
+
+        @event.listens_for(engine, "connect")
+        def on_connect(connection: Any, _record: Any) -> None:
+            connection.execute(f"SET lock_timeout = {round(self._busy_s * 1000)}; SET jit = off")
+
+        return engine
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self._url, autocommit=True, **self._defaults())
+        connection.adapters.register_dumper(int, Int8Dumper)  # always the same, so that statements are prepared once
+        connection.adapters.register_dumper(str, _TextDumper)
+        connection.adapters.register_loader("numeric", _NumberLoader)
+        return connection
+
+    def _defaults(self) -> dict[str, Any]:
+        """Options that the URL does not set."""
+        given = psycopg.conninfo.conninfo_to_dict(self._url)
+        ours = {"connect_timeout": CONNECT_S, "application_name": "podium", "client_encoding": "UTF8"}
+        return {name: value for name, value in ours.items() if name not in given}
+
+
+def _in_transaction(engine: Engine, start: str) -> Connection:
+    """A connection that has started a transaction: a new one, if the server has closed that of the pool."""
+    try:
+        return _started(engine, start)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        return _started(engine, start)
+
+
+def _started(engine: Engine, start: str) -> Connection:
+    connection = engine.connect()
+    try:
+        connection.exec_driver_sql(start)
+    except DBAPIError:
+        connection.close()
+        raise
+    return connection
+
+
+def _limit(connection: Connection, seconds: float) -> None:
+    """Cancel a statement of this transaction that still runs after `seconds`."""
+    until_s = time.monotonic() + seconds
+
+    @event.listens_for(connection, "before_cursor_execute")
+    def limit(_connection: Connection, cursor: Any, *_: object) -> None:
+        left_ms = round((until_s - time.monotonic()) * 1000)
+        if left_ms <= 0:
+            raise TooSlowError
+        cursor.execute(f"SET LOCAL statement_timeout = {left_ms}")

@@ -1,0 +1,58 @@
+-- SQLite's functions that statements of Podium call, so that one text runs on both databases. Written into a PostgreSQL
+-- database when it is created, and again when it is upgraded. All are inlined into the statements that call them.
+
+-- The elements of a list of integers, such as ids, with their positions.
+CREATE OR REPLACE FUNCTION json_each(list text) RETURNS TABLE (key bigint, value bigint)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT position - 1, element::bigint FROM json_array_elements_text(list::json) WITH ORDINALITY AS e(element, position) $$;
+
+-- What a path such as `$.limits.grace_s` or `$[0]` leads to.
+CREATE OR REPLACE FUNCTION json_part(document text, path text) RETURNS json
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT document::json #> array_remove(string_to_array(translate(substr(path, 2), '[]', '.'), '.'), '') $$;
+
+CREATE OR REPLACE FUNCTION json_type(document text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+        SELECT CASE json_typeof(document::json)
+            WHEN 'string' THEN 'text'
+            WHEN 'boolean' THEN trim(document)
+            WHEN 'number' THEN CASE WHEN document ~ '[.eE]' THEN 'real' ELSE 'integer' END
+            ELSE json_typeof(document::json)
+        END
+    $$;
+
+CREATE OR REPLACE FUNCTION json_type(document text, path text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT json_type(json_part(document, path)::text) $$;
+
+-- As text, whatever its type; NULL if it is null or not there.
+CREATE OR REPLACE FUNCTION json_extract(document text, path text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT json_part(document, path) #>> '{}' $$;
+
+CREATE OR REPLACE FUNCTION json_array_length(document text, path text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT json_array_length(json_part(document, path))::bigint $$;
+
+-- Unlike PostgreSQL's greatest and least, NULL if one of two is NULL.
+CREATE OR REPLACE FUNCTION max(a bigint, b bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN a >= b THEN a WHEN a < b THEN b END $$;
+
+CREATE OR REPLACE FUNCTION max(a double precision, b double precision) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN a >= b THEN a WHEN a < b THEN b END $$;
+
+CREATE OR REPLACE FUNCTION min(a bigint, b bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN a <= b THEN a WHEN a > b THEN b END $$;
+
+CREATE OR REPLACE FUNCTION min(a double precision, b double precision) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT CASE WHEN a <= b THEN a WHEN a > b THEN b END $$;
+
+-- A list as JSON text, with every digit of its numbers.
+CREATE OR REPLACE FUNCTION json_text(list anycompatiblearray) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE AS $$ SELECT array_to_json(list)::text $$;
+
+CREATE OR REPLACE AGGREGATE json_group_array(anycompatible) (
+    sfunc = array_append, stype = anycompatiblearray, initcond = '{}', finalfunc = json_text
+);
+
+-- Called for 17 digits where SQLite prints fewer digits of a number as JSON: PostgreSQL prints all of them.
+CREATE OR REPLACE FUNCTION printf(format text, value double precision) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT value::text $$;

@@ -1,0 +1,34 @@
+"""PostgreSQL databases of the current schema for tests, each a copy of a template."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from podium.db.schema.engine import Database
+from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_schema import migrate_postgres
+from tests.postgres_server import postgres_server
+
+NAME = "podium_test"
+
+
+def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
+    """A database with what `prepare` writes, in place of that of the last test; its object is used again."""
+    server = postgres_server()
+
+    def fill(url: str) -> None:
+        migrate_postgres(url)
+        database = PostgresDatabase(url)
+        prepare(database)
+        database.close()
+
+    found = _opened()
+    found.close()
+    server.create(NAME, server.template(prepare.__name__, fill))
+    return found
+
+
+@functools.cache
+def _opened() -> PostgresDatabase:
+    return PostgresDatabase(postgres_server().url(NAME))
