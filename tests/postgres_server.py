@@ -45,7 +45,7 @@ class PostgresServer:
 
     def url(self, database: str, role: str = ROLE) -> str:
         """The URL of a database, as users write it."""
-        return f"postgresql://{role}@/{database}?host={self.folder}"
+        return f"postgresql://{role}@/{database}?host={self.folder}&port={self._settings.get('port', '5432')}"
 
     def start(self) -> None:
         """Start the server, also again after `stop`; returns when it accepts connections."""
@@ -124,7 +124,7 @@ def new_server(**settings: str) -> PostgresServer:
     os.chown(folder, owner.pw_uid, owner.pw_gid)
     made = PostgresServer(folder, binaries, settings)
     arguments = ("--locale=C", "--encoding=UTF8", f"--username={ADMIN}", "--auth=trust", "--no-sync")
-    initdb = [*_as_owner(), binaries / "initdb", "-D", folder / "data", *arguments]
+    initdb = [*_as_owner(), str(binaries / "initdb"), "-D", str(folder / "data"), *arguments]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=folder)
     atexit.register(_remove, made)
     made.start()

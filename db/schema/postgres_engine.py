@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 from psycopg.adapt import Loader
-from psycopg.types.numeric import Int8Dumper
+from psycopg.types.numeric import FloatDumper, Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -45,6 +45,13 @@ class _TextDumper(StrDumperUnknown):
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\0", "\N{SYMBOL FOR NULL}") if "\0" in obj else obj)
+
+
+class _FloatDumper(FloatDumper):
+    """Floats for PostgreSQL: NaN is NULL, as in SQLite, so that a column without NULL refuses it."""
+
+    def dump(self, obj: float) -> Any:
+        return None if obj != obj else super().dump(obj)
 
 
 class _NumberLoader(Loader):
@@ -143,6 +150,7 @@ class PostgresDatabase:
         connection = psycopg.connect(self._url, autocommit=True, **self._defaults())
         connection.adapters.register_dumper(int, Int8Dumper)  # always the same, so that statements are prepared once
         connection.adapters.register_dumper(str, _TextDumper)
+        connection.adapters.register_dumper(float, _FloatDumper)
         connection.adapters.register_loader("numeric", _NumberLoader)
         return connection
 

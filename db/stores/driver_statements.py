@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Float, Table
+from sqlalchemy import Connection, CursorResult, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import ClauseElement
 
-from podium.db.schema.dialect import driver_dialect, is_postgres, named_marks, row_insert
+from podium.db.schema.dialect import array, driver_dialect, is_postgres, named_marks, row_insert
 
 Row = tuple[Any, ...]
 
@@ -59,7 +59,7 @@ class DriverText:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def execute(self, connection: Connection, values: Row) -> CursorResult[Any]:
+    def execute(self, connection: Connection, values: Row) -> CursorResult[*tuple[Any, ...]]:
         """Execute it once."""
         if is_postgres(connection):
             return connection.exec_driver_sql(named_marks(self._text), _named(values))
@@ -85,20 +85,14 @@ class RowInsert:
     def execute(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Insert the rows; returns how many were not there."""
         if is_postgres(connection):
-            return connection.exec_driver_sql(
-                row_insert(self._table, self._columns) + self._end, self._lists(rows)
-            ).rowcount
+            text = row_insert(self._table, self._columns, connection.dialect) + self._end
+            return connection.exec_driver_sql(text, self._lists(rows)).rowcount
         return connection.exec_driver_sql(self._text, list(rows)).rowcount
 
-    def _lists(self, rows: Sequence[Row]) -> tuple[list[Any], ...]:
-        """The rows as one list per column, each of one type: the driver takes the type from the values."""
+    def _lists(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        """The rows as one array per column."""
         columns = zip(self._columns, zip(*rows, strict=True), strict=True)
-        return tuple(
-            [None if each is None else float(each) for each in values]
-            if isinstance(self._table.c[name].type, Float)
-            else list(values)
-            for name, values in columns
-        )
+        return tuple(array(values, self._table.c[name].type) for name, values in columns)
 
 
 def _named(values: Row) -> dict[str, Any]:

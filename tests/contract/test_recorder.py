@@ -554,14 +554,17 @@ def test_failed_commit_writes_nothing(store: Store) -> None:
     assert store.trial().state is WAITING
 
 
-def test_value_that_no_column_can_store_raises_and_writes_nothing(tmp_path: Path) -> None:
-    store = _sqlite(tmp_path)
+@pytest.mark.parametrize("make", [_sqlite, _postgres])
+def test_value_that_no_column_can_store_raises_and_writes_nothing(
+    make: Callable[[Path], Store], tmp_path: Path
+) -> None:
+    store = make(tmp_path)
     store.open()
     for wrong in (
         MetricPoint(AttemptKey(1, 1), "score", 2**70, 0.5, 12.0),
         SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "\ud800", 12.0),
     ):
-        with pytest.raises((OverflowError, UnicodeEncodeError)):
+        with pytest.raises((OverflowError, UnicodeEncodeError, DatabaseError)):
             store.commit(planned(), wrong)
         assert store.recorder.last_trial_id() == 0
         store.commit()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.db.schema.engine import Database, SqliteDatabase, connect, sqlite_module
+from podium.db.schema.engine import SqliteDatabase, connect, sqlite_module
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
@@ -131,7 +131,7 @@ def _kill(service: RunningService, part: str, pid: int = 0) -> tuple[float, int]
     return at, pid
 
 
-def _stop_between_writes(pid: int, database: Database) -> None:
+def _stop_between_writes(pid: int, database: SqliteDatabase) -> None:
     """SIGSTOP at a moment when the process has no write transaction: stopped within one, it locks out every writer."""
 
     def is_stopped_without_lock() -> bool:

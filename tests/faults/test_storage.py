@@ -23,9 +23,20 @@ from podium.db.schema.engine import Database, SqliteDatabase, connect
 from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
+from tests.databases import open_sqlite
 from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
 from tests.repository import ROOT
 from tests.running_service import PODIUM, AuditedService, RunningService, function_sweep, wait_for
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    """A migrated SQLite database, in a folder of its own."""
+    (tmp_path / "data").mkdir()
+    opened = open_sqlite(tmp_path / "data" / "podium.sqlite3")
+    yield opened
+    opened.close()
+
 
 CUTS = [100, pytest.param(1_000, marks=pytest.mark.slow)]
 NAP = """
@@ -208,7 +219,7 @@ def test_io_error_is_resolved_by_reading_back(tmp_path: Path, call: str, when: i
 # Locks.
 
 
-def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> None:
+def test_lock_of_other_process_is_awaited_or_reported(database: SqliteDatabase) -> None:
     holder = _python(LOCK, database.path)
     assert holder.stdin is not None and holder.stdout is not None
     assert holder.stdout.readline() == "locked\n"
@@ -231,7 +242,9 @@ def test_lock_of_other_process_is_awaited_or_reported(database: Database) -> Non
 
 
 @pytest.mark.parametrize("cuts", CUTS)
-def test_database_with_truncated_log_holds_prefix_of_commits(database: Database, tmp_path: Path, cuts: int) -> None:
+def test_database_with_truncated_log_holds_prefix_of_commits(
+    database: SqliteDatabase, tmp_path: Path, cuts: int
+) -> None:
     if database.journal_mode != "WAL":
         pytest.skip("this SQLite has no safe write-ahead log")
     database.close()
@@ -280,7 +293,7 @@ def _remove_log(path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [_remove, _replace, _remove_log], ids=["removed", "replaced", "log removed"])
 def test_writes_are_refused_when_database_files_were_replaced(
-    database: Database, spoil: Callable[[Path], None]
+    database: SqliteDatabase, spoil: Callable[[Path], None]
 ) -> None:
     if spoil is _remove_log and database.journal_mode != "WAL":
         pytest.skip("this SQLite has no safe write-ahead log")
@@ -291,7 +304,7 @@ def test_writes_are_refused_when_database_files_were_replaced(
             _add(database, 2)
 
 
-def test_deleted_database_is_not_recreated(database: Database) -> None:
+def test_deleted_database_is_not_recreated(database: SqliteDatabase) -> None:
     database.close()
     database.path.unlink()
     with pytest.raises(DatabaseError, match=r"unable to open"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,17 @@ from podium.db.schema.migrate import migrate
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
 from podium.sweep.values.errors import DatabaseError, TooSlowError
+from tests.databases import open_sqlite
 
 _NORMAL, _FULL = 1, 2
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+    """A migrated SQLite database."""
+    opened = open_sqlite(tmp_path / "podium.sqlite3")
+    yield opened
+    opened.close()
 
 
 def _kinds(database: Database) -> list[str]:
@@ -24,7 +34,7 @@ def _kinds(database: Database) -> list[str]:
 
 
 @pytest.mark.parametrize(("durable", "synchronous"), [(True, _FULL), (False, _NORMAL)])
-def test_only_durable_writes_wait_for_the_disk(database: Database, durable: bool, synchronous: int) -> None:
+def test_only_durable_writes_wait_for_the_disk(database: SqliteDatabase, durable: bool, synchronous: int) -> None:
     with database.write(durable=durable) as connection:
         assert connection.execute(text("PRAGMA synchronous")).scalar_one() == synchronous
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
@@ -33,7 +43,7 @@ def test_only_durable_writes_wait_for_the_disk(database: Database, durable: bool
     assert _kinds(database) == ["written"]
 
 
-def test_write_ahead_log_is_used_only_with_a_correct_sqlite(database: Database) -> None:
+def test_write_ahead_log_is_used_only_with_a_correct_sqlite(database: SqliteDatabase) -> None:
     safe = sqlite_module().sqlite_version_info >= (3, 51, 3)
     assert database.journal_mode == ("WAL" if safe else "DELETE")
 

@@ -1,0 +1,171 @@
+"""PostgreSQL that restarts, loses connections, or answers a commit no more; and what a URL may say."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+from podium.db.schema.engine import Database
+from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+from podium.sweep.runtime import fail_points
+from podium.sweep.values.errors import DamagedError, DatabaseError
+from tests.postgres_server import ADMIN, PostgresServer, new_server
+
+NAME = "podium_restarts"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A server that tests may stop."""
+    made = new_server(max_connections="8", superuser_reserved_connections="2")
+    made.create(NAME)
+    migrate_postgres(made.url(NAME))
+    yield made
+    made.stop(immediately=True)
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> Iterator[PostgresDatabase]:
+    """A database without events."""
+    opened = PostgresDatabase(server.url(NAME))
+    with opened.write() as connection:
+        connection.execute(text("DELETE FROM events"))
+    yield opened
+    opened.close()
+
+
+def add(database: Database, kind: str, *, durable: bool = True) -> None:
+    with database.write(durable=durable) as connection:
+        events.add(connection, [NewEvent(1.0, kind)])
+
+
+def kinds(database: Database) -> list[str]:
+    with database.read() as connection:
+        return [event["kind"] for event in events.after(connection, 0)]
+
+
+@pytest.mark.parametrize(("durable", "level"), [(True, "on"), (False, "off")])
+def test_only_durable_writes_wait_for_the_disk(database: PostgresDatabase, durable: bool, level: str) -> None:
+    with database.write(durable=durable) as connection:
+        assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == level
+    with database.write() as connection:  # the same connection
+        assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == "on"
+
+
+def test_restart_between_transactions_is_not_noticed(server: PostgresServer, database: PostgresDatabase) -> None:
+    add(database, "before")
+    assert kinds(database) == ["before"]
+    server.stop()
+    server.start()
+    assert kinds(database) == ["before"]
+    add(database, "after")
+    assert kinds(database) == ["before", "after"]
+
+
+def test_server_that_is_down_can_be_tried_again(server: PostgresServer, database: PostgresDatabase) -> None:
+    add(database, "before")
+    server.stop()
+    for use in (lambda: add(database, "lost"), lambda: kinds(database)):
+        with pytest.raises(DatabaseError, match="nothing was written, try again") as caught:
+            use()
+        assert type(caught.value) is DatabaseError
+    server.start()
+    assert kinds(database) == ["before"]
+
+
+def test_connection_that_is_lost_before_the_commit_writes_nothing(
+    server: PostgresServer, database: PostgresDatabase
+) -> None:
+    with pytest.raises(DatabaseError, match="try again") as caught, database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "lost")])
+        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        server.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+        events.add(connection, [NewEvent(1.0, "lost too")])
+    assert type(caught.value) is DatabaseError
+    assert kinds(database) == []
+
+
+@pytest.mark.parametrize("immediately", [True, False])
+def test_commit_without_an_answer_has_an_unknown_outcome(
+    server: PostgresServer, database: PostgresDatabase, immediately: bool
+) -> None:
+    with pytest.raises(DamagedError, match="may or may not have been written"), database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "unknown")])
+        server.stop(immediately=immediately)
+    server.start()
+    add(database, "afterwards")
+    assert kinds(database)[-1] == "afterwards"
+
+
+def test_durable_writes_survive_a_crash(server: PostgresServer, database: PostgresDatabase) -> None:
+    add(database, "fast", durable=False)
+    add(database, "durable")
+    server.stop(immediately=True)
+    server.start()
+    assert kinds(database) == ["fast", "durable"]
+
+
+def test_ids_of_events_are_not_used_again_after_a_crash(server: PostgresServer, database: PostgresDatabase) -> None:
+    add(database, "before")
+    with database.read() as connection:
+        _, last = events.id_range(connection)
+    server.stop(immediately=True)
+    server.start()
+    add(database, "after")
+    with database.read() as connection:
+        assert events.id_range(connection)[1] > last
+
+
+def test_server_without_a_free_connection_says_what_to_do(server: PostgresServer) -> None:
+    many = [PostgresDatabase(server.url(NAME)) for _ in range(7)]
+    with pytest.raises(DatabaseError, match=r"raise max_connections there|try again"):
+        for each in many:
+            kinds(each)
+    for each in many:
+        each.close()
+
+
+def test_reader_of_a_standby_is_told_to_use_the_primary(server: PostgresServer, database: PostgresDatabase) -> None:
+    server.execute(f"ALTER DATABASE {NAME} SET default_transaction_read_only = on")
+    database.close()
+    try:
+        with pytest.raises(DatabaseError, match="connect to the primary server"):
+            add(database, "refused")
+    finally:
+        server.execute(f"ALTER DATABASE {NAME} RESET default_transaction_read_only")
+    database.close()
+
+
+def test_options_of_libpq_in_the_url_are_respected(server: PostgresServer) -> None:
+    named = PostgresDatabase(f"{server.url(NAME)}&application_name=of-a-test")
+    with named.read() as connection:
+        assert connection.execute(text("SHOW application_name")).scalar_one() == "of-a-test"
+    named.close()
+
+
+def test_connection_that_must_be_encrypted_is_never_plain() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = new_server(listen_addresses="127.0.0.1", port=str(port))
+    plain = PostgresDatabase(f"postgresql://{ADMIN}@127.0.0.1:{port}/{ADMIN}")
+    with plain.read() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    plain.close()
+    encrypted = PostgresDatabase(f"postgresql://{ADMIN}@127.0.0.1:{port}/{ADMIN}?sslmode=require")
+    with pytest.raises(DatabaseError, match="does not support SSL"):
+        kinds(encrypted)
+    server.stop()
+
+
+def test_fail_points_surround_a_commit(database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[str] = []
+    monkeypatch.setattr("podium.db.schema.postgres_engine.fail_point", passed.append)
+    add(database, "one")
+    assert passed == [fail_points.commit_point("before"), fail_points.commit_point("after")]
