@@ -30,12 +30,13 @@ PIP_CONSTRAINED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constrain
 PIP_ARGUMENTS   := -m pip --disable-pip-version-check install -qq -c constraints.txt
 PIP_INSTALL     := $(PIP_CONSTRAINED) $(BIN)/python $(PIP_ARGUMENTS)
 
-.PHONY: help demo test test-all test-extras kserve soak faults fuzz check docs audit lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test test-all test-postgres test-extras kserve soak faults fuzz check docs audit lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example, test-extras and kserve'
+	@echo 'make test-postgres  the tests of the database and of the REST API on PostgreSQL instead of SQLite'
 	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve], the other peers and an S3 server, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
@@ -64,6 +65,9 @@ test-all: $(DEV)
 	$(MAKE) --no-print-directory test-extras || failed=1; \
 	$(MAKE) --no-print-directory kserve || failed=1; \
 	exit $$failed
+
+test-postgres: $(DEV)
+	@$(BIN)/python -m pytest -n 2 --dist=loadfile --postgres tests/unit/db tests/unit/api tests/contract/db tests/contract/test_recorder.py
 
 test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

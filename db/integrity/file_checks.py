@@ -60,7 +60,7 @@ def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
         "SELECT t.sweep_id, t.number, a.number AS attempt, a.nonce FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " JOIN sweeps s ON s.id = t.sweep_id"
         " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
-        " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
+        " a.ended_at + coalesce(CAST(json_extract(s.spec, '$.limits.grace_s') AS DOUBLE PRECISION), 5) > :going)"
     )
     rows = connection.execute(text(query), {"going": time.time() - RECENT_S})
     return {data.attempt_key(*row) for row in rows}

@@ -7,6 +7,7 @@ each invariant.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import sys
@@ -52,6 +53,7 @@ class Report:
 
 def audit(
     data: DataDirectory,
+    database: Database | None = None,
     *,
     artifacts: bool = True,
     settle_s: float = SETTLE_S,
@@ -60,13 +62,13 @@ def audit(
 ) -> Report:
     """Check everything. A transient condition is a breach only if it lasts for `settle_s` seconds.
 
-    Only seconds during which every component of the service is ready count. Raises `DatabaseError` if there is no
-    database, or its schema is not the current one.
+    Only seconds during which every component of the service is ready count. `database` is that of the service, if it is
+    not SQLite's in the data directory. Raises `DatabaseError` if there is none, or its schema is not the current one.
     """
-    if not data.database.is_file():
-        raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
-    database = SqliteDatabase(data.database)
-    try:
+    with contextlib.ExitStack() as closing:
+        if database is None:
+            database = _opened(data)
+            closing.callback(database.close)
         found = _find_breaches(database, data, artifacts, say)
         waited = in_all = 0.0
         while any(breach.passing for breach in found) and waited < settle_s and in_all < MAX_WAIT_S:
@@ -76,8 +78,12 @@ def audit(
             again = {_key(breach) for breach in _find_breaches(database, data, False, say)}
             found = [breach for breach in found if not breach.passing or _key(breach) in again]
         return _report(database, data, found, artifacts)
-    finally:
-        database.close()
+
+
+def _opened(data: DataDirectory) -> SqliteDatabase:
+    if not data.database.is_file():
+        raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
+    return SqliteDatabase(data.database)
 
 
 def _key(breach: Breach) -> tuple[object, ...]:

@@ -8,33 +8,38 @@ from podium.db.integrity.rules import Rule
 from podium.db.stores.metric_summaries import from_points
 
 _FIGURES = ("last_value", "last_step", "min_value", "min_step", "max_value", "max_step")
-_DIFFERS = " OR ".join(f"s.{figure} IS NOT p.{figure}" for figure in _FIGURES)
+_DIFFERS = " OR ".join(f"s.{figure} IS DISTINCT FROM p.{figure}" for figure in _FIGURES)
 
 METRIC_RULES = (
     Rule(
         "metrics",
         "SELECT coalesce(s.trial_id, p.trial_id) AS trial_id, coalesce(s.name, p.name) AS name, CASE"
         " WHEN s.trial_id IS NULL THEN 'its points have no summary'"
-        " ELSE 'its summary differs from its points: last ' || coalesce(s.last_value, 'none') || ' instead of '"
-        " || coalesce(p.last_value, 'none') || ', min ' || coalesce(s.min_value, 'none') || ' instead of '"
-        " || coalesce(p.min_value, 'none') || ', max ' || coalesce(s.max_value, 'none') || ' instead of '"
-        " || coalesce(p.max_value, 'none') END AS wrong"
+        " ELSE 'its summary differs from its points: last ' || coalesce(CAST(s.last_value AS TEXT), 'none') || '"
+        " instead of '"
+        " || coalesce(CAST(p.last_value AS TEXT), 'none') || ', min ' || coalesce(CAST(s.min_value AS TEXT), 'none')"
+        " || ' instead of '"
+        " || coalesce(CAST(p.min_value AS TEXT), 'none') || ', max ' || coalesce(CAST(s.max_value AS TEXT), 'none')"
+        " || ' instead of '"
+        " || coalesce(CAST(p.max_value AS TEXT), 'none') END AS wrong"
         f" FROM metric_summaries s FULL JOIN ({from_points()}) p ON p.trial_id = s.trial_id AND p.name = s.name"
         f" WHERE {_DIFFERS}",
     ),
     Rule(
         "metrics",
         "SELECT coalesce(s.trial_id, n.trial_id) AS trial_id, coalesce(s.name, n.name) AS name,"
-        " coalesce(s.non_finite, 'no') || ' non-finite points in its summary, and ' || coalesce(n.points, 0)"
+        " coalesce(CAST(s.non_finite AS TEXT), 'no') || ' non-finite points in its summary, and ' ||"
+        " coalesce(n.points, 0)"
         " || ' are stored' AS wrong FROM metric_summaries s FULL JOIN (SELECT trial_id, name, count(*) AS points,"
         " min(step) AS first FROM non_finite_metrics GROUP BY trial_id, name) n"
         " ON n.trial_id = s.trial_id AND n.name = s.name"
-        " WHERE s.non_finite IS NOT coalesce(n.points, 0) OR s.non_finite_step IS NOT n.first",
+        " WHERE s.non_finite IS DISTINCT FROM coalesce(n.points, 0) OR s.non_finite_step IS DISTINCT FROM n.first",
     ),
     Rule(
         "metrics",
-        "SELECT trial_id, name, step, 'a point has the value ' || coalesce(value, 'none') AS wrong FROM metrics"
-        " WHERE value IS NULL OR abs(value) = 9e999",
+        "SELECT trial_id, name, step, 'a point has the value ' || coalesce(CAST(value AS TEXT), 'none') AS wrong"
+        " FROM metrics"
+        " WHERE value IS NULL OR abs(value) > 1.7976931348623157e308",
     ),
     Rule(
         "metrics",

@@ -16,16 +16,18 @@ INTERVAL_RULES = (
     ),
     Rule(
         "intervals",
-        "SELECT i.trial_id, i.number AS interval, 'attempt ' || coalesce(i.attempt, 'none') || ' ended it, which '"
+        "SELECT i.trial_id, i.number AS interval, 'attempt ' || coalesce(CAST(i.attempt AS TEXT), 'none') || ' ended"
+        " it, which '"
         " || coalesce('ended as ' || a.state, 'is not there') AS wrong FROM intervals i LEFT JOIN attempts a"
         " ON a.trial_id = i.trial_id AND a.number = i.attempt WHERE i.ended_at IS NOT NULL"
         f" AND coalesce(a.state, '') <> '{TrialState.WAITING.value}'",
     ),
     Rule(
         "intervals",
-        "SELECT trial_id, number AS interval, 'ended, with step ' || coalesce(step, 'none') || ' and value '"
-        " || coalesce(value, 'none') AS wrong FROM intervals WHERE ended_at IS NOT NULL"
-        " AND (step IS NULL OR value IS NULL OR abs(value) = 9e999)",
+        "SELECT trial_id, number AS interval, 'ended, with step ' || coalesce(CAST(step AS TEXT), 'none') || ' and"
+        " value '"
+        " || coalesce(CAST(value AS TEXT), 'none') AS wrong FROM intervals WHERE ended_at IS NOT NULL"
+        " AND (step IS NULL OR value IS NULL OR abs(value) > 1.7976931348623157e308)",
     ),
     Rule(
         "intervals",
@@ -39,7 +41,8 @@ INTERVAL_RULES = (
     ),
     Rule(
         "intervals",
-        "SELECT i.trial_id, i.number AS interval, 'it starts from interval ' || coalesce(i.donor_interval, 'none') ||"
+        "SELECT i.trial_id, i.number AS interval, 'it starts from interval ' || coalesce(CAST(i.donor_interval AS"
+        " TEXT), 'none') ||"
         " ' of trial ' || i.donor_id || ', which has not ended or is of another sweep' AS wrong FROM intervals i"
         " JOIN trials t ON t.id = i.trial_id LEFT JOIN intervals d"
         " ON d.trial_id = i.donor_id AND d.number = i.donor_interval LEFT JOIN trials o ON o.id = i.donor_id"

@@ -17,6 +17,7 @@ from podium.db.integrity.population_interval_checks import INTERVAL_RULES
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Rule
 from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials
+from podium.db.schema.dialect import is_postgres
 from podium.db.stores import scheduler_recovery
 from podium.db.stores.events import TRIAL_SENDING
 from podium.sweep.lifecycle.sweep_import import SAMPLER
@@ -60,10 +61,14 @@ _PLACED = (
     "(SELECT a.*, e.id AS placed, e.over FROM " + _HELD + " a LEFT JOIN (SELECT id, kind, trial_id, payload,"
     " lead(id) OVER (PARTITION BY trial_id ORDER BY id) AS over FROM events"
     f" WHERE kind IN ({_KINDS})) e"
-    " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND json_extract(e.payload, '$.attempt') = a.number)"
+    " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND CAST(json_extract(e.payload, '$.attempt') AS"
+    " BIGINT) = a.number)"
 )
 # When an attempt left its device, by the clocks; an attempt on a node may end later, when its files have been sent.
-_LEFT_AT = "CASE WHEN device_s IS NULL THEN ended_at ELSE min(coalesce(ended_at, 9e999), started_at + device_s) END"
+_LEFT_AT = (
+    "CASE WHEN device_s IS NULL THEN ended_at"
+    " ELSE min(coalesce(ended_at, 1.7976931348623157e308), started_at + device_s) END"
+)
 # Tolerated difference between the clocks of the scheduler's machine and a node.
 CLOCKS_S = 0.05
 
@@ -93,7 +98,8 @@ RULES = (
     ),
     Rule(
         "attempts",
-        "SELECT trial_id, number AS attempt, 'ended_at is ' || coalesce(ended_at, 'not set') || ', state is '"
+        "SELECT trial_id, number AS attempt, 'ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') || ',"
+        " state is '"
         " || coalesce(state, 'not set') AS wrong FROM attempts"
         f" WHERE (ended_at IS NULL) <> (state IS NULL) OR state NOT IN ({_OVER}, 'waiting')",
     ),
@@ -105,9 +111,10 @@ RULES = (
     ),
     Rule(
         "results",
-        "SELECT t.id AS trial_id, t.attempt, 'finished with value ' || coalesce(t.value, 'none') || ', its attempt '"
+        "SELECT t.id AS trial_id, t.attempt, 'finished with value ' || coalesce(CAST(t.value AS TEXT), 'none') || ',"
+        " its attempt '"
         f" || coalesce(a.state, 'has not ended') AS wrong FROM {_CURRENT} WHERE t.state = 'finished'"
-        " AND (t.value IS NULL OR abs(t.value) = 9e999"
+        " AND (t.value IS NULL OR abs(t.value) > 1.7976931348623157e308"
         f" OR (coalesce(a.state, '') <> 'finished' AND {_OURS}))",
     ),
     Rule(
@@ -128,7 +135,8 @@ RULES = (
     ),
     Rule(
         "results",
-        "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM trials"
+        "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') AS wrong"
+        " FROM trials"
         f" WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
     ),
     # Imported trials ran elsewhere: they have no attempts and are stored unchanged.
@@ -180,15 +188,16 @@ RULES = (
         " || coalesce(json_array_length(s.spec, '$.metrics'), 0) || ' objectives of a sweep with several' AS wrong"
         " FROM trials t JOIN sweeps s ON s.id = t.sweep_id LEFT JOIN trial_values v ON v.trial_id = t.id"
         " WHERE v.trial_id IS NOT NULL OR (t.state = 'finished' AND json_array_length(s.spec, '$.metrics') > 1)"
-        " GROUP BY t.id HAVING t.state <> 'finished' OR count(v.value) <>"
+        " GROUP BY t.id, s.id HAVING t.state <> 'finished' OR count(v.value) <>"
         " coalesce(json_array_length(s.spec, '$.metrics'), 0) OR max(v.position) <> count(v.value) - 1"
-        " OR sum(v.name <> json_extract(s.spec, '$.metrics[' || v.position || '].name')) > 0",
+        " OR sum(CASE WHEN v.name <> json_extract(s.spec, '$.metrics[' || v.position || '].name') THEN 1 END) > 0",
     ),
     Rule(
         "results",
-        "SELECT t.id AS trial_id, 'its value is ' || coalesce(t.value, 'none') || ', and ' || v.value || ' among all'"
+        "SELECT t.id AS trial_id, 'its value is ' || coalesce(CAST(t.value AS TEXT), 'none') || ', and ' || v.value"
+        " || ' among all'"
         " AS wrong FROM trial_values v JOIN trials t ON t.id = v.trial_id"
-        " WHERE (v.position = 0 AND v.value IS NOT t.value) OR abs(v.value) = 9e999",
+        " WHERE (v.position = 0 AND v.value IS DISTINCT FROM t.value) OR abs(v.value) > 1.7976931348623157e308",
     ),
     Rule(
         "results",
@@ -200,7 +209,7 @@ RULES = (
     # Counts.
     Rule(
         "counts",
-        f"SELECT id AS sweep_id, counted || ' trials counted, run_cap is ' || run_cap AS wrong FROM {_COUNTS}"
+        f"SELECT id AS sweep_id, counted || ' trials counted, run_cap is ' || run_cap AS wrong FROM {_COUNTS} s"
         " WHERE counted > run_cap",
     ),
     Rule(
@@ -222,7 +231,8 @@ RULES = (
     ),
     Rule(
         "sweeps",
-        "SELECT id AS sweep_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM sweeps"
+        "SELECT id AS sweep_id, state || ', ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') AS wrong"
+        " FROM sweeps"
         f" WHERE (state IN ({_SWEEP_OVER})) <> (ended_at IS NOT NULL)",
     ),
     Rule(
@@ -245,22 +255,23 @@ RULES = (
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'was placed before another attempt on this device'"
-        " || ' had ended' AS wrong FROM (SELECT *, max(CASE WHEN ended_at IS NULL AND device_s IS NULL THEN 9e999"
+        " || ' had ended' AS wrong FROM (SELECT p.*, max(CASE WHEN ended_at IS NULL AND device_s IS NULL THEN"
+        " 9223372036854775807"
         " ELSE over END)"
         " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
+        f" AS before FROM {_PLACED} p WHERE placed IS NOT NULL) o WHERE before > placed",
     ),
     # An attempt on several devices has a row for each of them, that of rank 0 among them; one with several slots of a
     # device has a row for each slot.
     Rule(
         "devices",
         "SELECT a.trial_id, a.number AS attempt, a.devices || ' devices, with ' || count(r.rank) || ' ranks, 0 to '"
-        " || coalesce(max(r.rank), 'none') AS wrong FROM attempts a LEFT JOIN attempt_ranks r"
+        " || coalesce(CAST(max(r.rank) AS TEXT), 'none') AS wrong FROM attempts a LEFT JOIN attempt_ranks r"
         " ON r.trial_id = a.trial_id AND r.number = a.number GROUP BY a.trial_id, a.number"
         " HAVING (a.devices > 1 OR count(r.rank) > 0)"
         " AND (count(r.rank) < a.devices OR (a.devices > 1 AND count(r.rank) <> a.devices)"
         " OR max(r.rank) <> count(r.rank) - 1 OR count(DISTINCT r.device_id) <> count(r.rank)"
-        " OR sum(r.rank = 0 AND r.device_id = a.device_id) <> 1)",
+        " OR sum(CASE WHEN r.rank = 0 AND r.device_id = a.device_id THEN 1 ELSE 0 END) <> 1)",
     ),
     Rule(
         "devices",
@@ -273,8 +284,8 @@ RULES = (
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
         " || ' s before another attempt on this device had ended, unless the clock was set meanwhile' AS wrong"
-        f" FROM (SELECT *, max({_LEFT_AT}) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
-        f" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM {_HELD})"
+        f" FROM (SELECT h.*, max({_LEFT_AT}) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
+        f" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM {_HELD} h) o"
         f" WHERE before > started_at + {CLOCKS_S}",
         note_when=(ALWAYS,),
     ),
@@ -311,7 +322,8 @@ RULES = (
     Rule(
         "references",
         "SELECT q.id AS enqueued_id, q.trial_id, 'enqueued for sweep ' || q.sweep_id || ', planned in sweep '"
-        " || coalesce(t.sweep_id, 'none') AS wrong FROM enqueued q LEFT JOIN trials t ON t.id = q.trial_id"
+        " || coalesce(CAST(t.sweep_id AS TEXT), 'none') AS wrong FROM enqueued q LEFT JOIN trials t ON t.id ="
+        " q.trial_id"
         " WHERE q.trial_id IS NOT NULL AND coalesce(t.sweep_id, -1) <> q.sweep_id",
     ),
     Rule(
@@ -325,7 +337,7 @@ RULES = (
         "SELECT s.id AS sweep_id, 'its search starts from ' || count(w.trial_id) || ' trials, and '"
         " || json_extract(s.warm_start, '$.trials') || ' were chosen' AS wrong"
         " FROM sweeps s LEFT JOIN warm_trials w ON w.sweep_id = s.id GROUP BY s.id"
-        " HAVING count(w.trial_id) <> coalesce(json_extract(s.warm_start, '$.trials'), 0)",
+        " HAVING count(w.trial_id) <> coalesce(CAST(json_extract(s.warm_start, '$.trials') AS BIGINT), 0)",
     ),
     # Sweeps that wait for others. Names of sweeps are ids since their submission, so no cycle can arise.
     Rule(
@@ -343,7 +355,7 @@ RULES = (
     Rule(
         "sweeps",
         "SELECT s.id AS sweep_id, 'it waits for its predecessors, but has '"
-        " || CASE WHEN t.id IS NULL THEN 'none' ELSE 'trials' END AS wrong FROM sweeps s"
+        " || CASE WHEN count(t.id) = 0 THEN 'none' ELSE 'trials' END AS wrong FROM sweeps s"
         " LEFT JOIN trials t ON t.sweep_id = s.id LEFT JOIN sweep_predecessors p ON p.sweep_id = s.id"
         " WHERE s.held AND (t.id IS NOT NULL OR p.sweep_id IS NULL) GROUP BY s.id",
     ),
@@ -355,9 +367,11 @@ RULES = (
     Rule(
         "sweeps",
         "SELECT s.id AS sweep_id, t.id AS trial_id, 'its values of fix_from are those of a trial of sweep '"
-        " || coalesce(t.sweep_id, 'none') || ' that is ' || coalesce(t.state, 'missing') AS wrong FROM sweeps s"
-        " LEFT JOIN trials t ON t.id = json_extract(s.fixed, '$.trial_id') WHERE s.fixed IS NOT NULL"
-        " AND (t.id IS NULL OR t.state <> 'finished' OR t.sweep_id <> json_extract(s.fixed, '$.sweep_id'))",
+        " || coalesce(CAST(t.sweep_id AS TEXT), 'none') || ' that is ' || coalesce(t.state, 'missing') AS wrong FROM"
+        " sweeps s"
+        " LEFT JOIN trials t ON t.id = CAST(json_extract(s.fixed, '$.trial_id') AS BIGINT) WHERE s.fixed IS NOT NULL"
+        " AND (t.id IS NULL OR t.state <> 'finished' OR t.sweep_id <> CAST(json_extract(s.fixed, '$.sweep_id') AS"
+        " BIGINT))",
     ),
     Rule(
         "sweeps",
@@ -387,7 +401,9 @@ def breaches(connection: Connection) -> Iterator[Breach]:
 
 
 def integrity_problems(connection: Connection) -> Iterator[Breach]:
-    """Damage that SQLite finds in the file: pages, indexes, foreign keys."""
+    """Damage that SQLite finds in the file: pages, indexes, foreign keys. PostgreSQL checks all three by itself."""
+    if is_postgres(connection):
+        return
     for (verdict,) in connection.execute(text("PRAGMA integrity_check(10)")):
         if verdict != "ok":
             yield Breach("database", {}, verdict)

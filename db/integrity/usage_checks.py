@@ -20,11 +20,13 @@ USAGE_RULES = (
     Rule(
         "usage",
         "SELECT DISTINCT trial_id, number AS attempt, 'a sample has a negative size or duration' AS wrong"
-        " FROM attempt_usage WHERE min(span_s, cpu_cores, memory_bytes, read_bytes, written_bytes) < 0",
+        " FROM attempt_usage WHERE span_s < 0 OR cpu_cores < 0 OR memory_bytes < 0 OR read_bytes < 0"
+        " OR written_bytes < 0",
     ),
     Rule(
         "usage",
-        "SELECT a.trial_id, a.number AS attempt, 'its peak is ' || coalesce(a.peak_memory_bytes, 'none') || ' bytes,"
+        "SELECT a.trial_id, a.number AS attempt, 'its peak is ' || coalesce(CAST(a.peak_memory_bytes AS TEXT),"
+        " 'none') || ' bytes,"
         " but one of its samples has ' || max(u.memory_bytes) AS wrong FROM attempts a JOIN attempt_usage u"
         " ON u.trial_id = a.trial_id AND u.number = a.number GROUP BY a.trial_id, a.number"
         " HAVING coalesce(a.peak_memory_bytes, 0) < max(u.memory_bytes)",

@@ -31,7 +31,7 @@ def best(
 
 
 def _best_first(column: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
-    return column.desc() if goal == "maximize" else column.asc()
+    return column.desc().nulls_last() if goal == "maximize" else column.asc().nulls_first()
 
 
 def _value_at(position: int) -> ColumnElement[Any]:

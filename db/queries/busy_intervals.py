@@ -19,6 +19,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from podium.db.schema.dialect import truncated
 from podium.db.schema.tables import attempt_ranks, attempts, sweeps, trials
 from podium.sweep.values.states import TrialState
 
@@ -123,7 +124,7 @@ def _merge_short(held: Subquery, stretch: TimelineInterval) -> Any:
     """Long attempts alone, short ones merged with those that started in the same bucket."""
     c = held.c
     long = (c.end - c.start >= stretch.bucket_s) | (c.runs == 1)
-    bucket = cast((c.start - stretch.from_s) / stretch.bucket_s, Integer)
+    bucket = truncated((c.start - stretch.from_s) / stretch.bucket_s)
     same = func.min(c.sweep_id) == func.max(c.sweep_id)
     return (
         select(

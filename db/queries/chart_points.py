@@ -48,7 +48,7 @@ _FIGURE = """
     SELECT json_group_array(figure) FROM (
       SELECT s.{} AS figure FROM json_each(:ids) AS each
       LEFT JOIN metric_summaries AS s ON s.trial_id = each.value AND s.name = :name ORDER BY each.key
-    )
+    ) AS figures
 """
 _VALUES = text("""
     SELECT v.name, json_group_array(each.key), json_group_array(v.value)
@@ -97,7 +97,7 @@ def points(
 
 def distributions(connection: Connection, sweep_id: int) -> dict[str, dict[str, Any]]:
     """By name, the parameters that the sweep file does not define, in its format."""
-    columns = select(trial_params.c.name, trial_params.c.distribution).join(trials)
+    columns = select(trial_params.c.name, func.min(trial_params.c.distribution)).join(trials)
     own = (trials.c.sweep_id == sweep_id) & trial_params.c.distribution.is_not(None)
     rows = connection.execute(columns.where(own).group_by(trial_params.c.name))
     return {name: json.loads(distribution) for name, distribution in rows}

@@ -21,10 +21,10 @@ X_AXES = ("step", "time", "runtime")
 Numbers = NDArray[np.float64]
 # One statement per metric, as JSON: the driver releases the interpreter for each statement and each row.
 _READ = f"""
-    SELECT (SELECT json_array(json_group_array(step), json_group_array({EXACT_VALUE}), json_group_array(x),
-                              json_group_array(attempt))
+    SELECT (SELECT '[' || json_group_array(step) || ',' || json_group_array({EXACT_VALUE}) || ','
+                       || json_group_array(x) || ',' || json_group_array(attempt) || ']'
       FROM (SELECT m.step, m.value, m.attempt, {{x}} AS x FROM metrics m {{join}}
-            WHERE m.trial_id = each.value AND m.name = :name ORDER BY m.step))
+            WHERE m.trial_id = each.value AND m.name = :name ORDER BY m.step) AS points)
     FROM json_each(:trials) AS each ORDER BY each.key
 """  # noqa: S608 - constants
 _BY_STEP = text(_READ.format(x="m.step", join=""))

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, func, select
 
+from podium.db.schema.dialect import json_number
 from podium.db.schema.tables import attempts, trial_attrs, trials
 from podium.sweep.values.megabytes import MB
 
@@ -39,7 +40,7 @@ PEAKS_MB = {
 
 def number_in(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """The number in a JSON column; NULL for other values."""
-    return case((func.json_type(value).in_(("integer", "real")), func.json_extract(value, "$")))
+    return case((func.json_type(value).in_(("integer", "real")), json_number(value)))
 
 
 ATTR_NUMBER = number_in(trial_attrs.c.value)

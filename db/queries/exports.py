@@ -18,6 +18,7 @@ from podium.db.queries import trial_artifact_rows, trial_pages, trial_schedules
 from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_schedules import IntervalRow
+from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import attempt_ranks, metric_summaries, sweeps
 from podium.db.stores.metric_summaries import MetricSummary
@@ -49,16 +50,19 @@ _KINDS = {
     frozenset({"text"}): Kind.TEXT,
 }
 # Integers of more than 64 bits fit no column type.
-_TYPE = """
-    CASE WHEN json_type(v.value) = 'integer' AND typeof(json_extract(v.value, '$')) = 'real' THEN 'large'
-    ELSE json_type(v.value) END
+_READ_TYPES = """
+    SELECT v.name, CASE WHEN json_type(v.value) = 'integer' AND {is_large} THEN 'large' ELSE json_type(v.value) END
+    AS type FROM {table} v JOIN trials t ON t.id = v.trial_id
+    WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY 1, 2
 """
 _TYPES = {
-    table.name: text(
-        f"SELECT v.name, {_TYPE} AS type FROM {table.name} v JOIN trials t ON t.id = v.trial_id"  # noqa: S608
-        " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY v.name, type"
+    name: DialectText(
+        sqlite=text(_READ_TYPES.format(table=name, is_large="typeof(json_extract(v.value, '$')) = 'real'")),
+        postgres=text(
+            _READ_TYPES.format(table=name, is_large=f"CAST(v.value AS numeric) NOT BETWEEN {-(2**63)} AND {2**63 - 1}")
+        ),
     )
-    for table in (trial_params, trial_attrs)
+    for name in (trial_params.name, trial_attrs.name)
 }
 _CONSTRAINTS = text(
     "SELECT DISTINCT c.name FROM trial_constraints c JOIN trials t ON t.id = c.trial_id"
@@ -118,7 +122,7 @@ def export_schema(connection: Connection, sweep_id: int) -> ExportSchema:
 def _kinds(connection: Connection, table: Table, which: dict[str, int], first: tuple[str, ...] = ()) -> dict[str, Kind]:
     """The kind of each name, starting with those of `first`."""
     types: dict[str, set[str]] = {name: set() for name in first}
-    for name, kind in connection.execute(_TYPES[table.name], which):
+    for name, kind in connection.execute(_TYPES[table.name].on(connection), which):
         types.setdefault(name, set()).add(kind)
     return {name: kind_of(found) for name, found in types.items()}
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from podium.db.queries.chart_points import Condition
 from podium.db.queries.trial_attempts import MAX_ERROR
+from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trials
 from podium.sweep.values.failure_messages import first_line, location, normalized
 from podium.sweep.values.states import TrialState
@@ -84,7 +85,7 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
     """Where the first trial of each group failed, and the end of its log."""
     by_id = {group.first_id: group for group in groups}
     rows = connection.execute(
-        select(trials.c.id, func.substr(attempts.c.traceback, -_TRACEBACK).label("traceback"), attempts.c.log_tail)
+        select(trials.c.id, ending(attempts.c.traceback, _TRACEBACK).label("traceback"), attempts.c.log_tail)
         .join(attempts, _CURRENT)
         .where(trials.c.id.in_(by_id))
     )

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, select, text
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, select
 
+from podium.db.schema.dialect import with_strings
 from podium.db.schema.tables import metric_summaries, trials
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.sweep.values.errors import BadRequestError
@@ -22,7 +23,7 @@ _FIGURE = re.compile(rf"({'|'.join(sorted(Figure, key=len, reverse=True))})\((.+
 # Plain rows: for 200 metrics of 100 trials, objects would take half of the time.
 _ROWS = """
     SELECT s.trial_id, s.name, s.non_finite, {} FROM json_each(:ids) AS each
-    JOIN metric_summaries AS s ON s.trial_id = each.value WHERE s.name IN (SELECT value FROM json_each(:names))
+    JOIN metric_summaries AS s ON s.trial_id = each.value WHERE s.name IN (SELECT value FROM {{strings}}(:names))
 """
 
 
@@ -77,7 +78,8 @@ def columns_of(
     places = {id_: place for place, id_ in enumerate(trial_ids)}
     names = ", ".join(COLUMNS[figure].name for figure in wanted)
     found = connection.execute(
-        text(_ROWS.format(names)), {"ids": json.dumps(list(trial_ids)), "names": json.dumps(list(by_metric))}
+        with_strings(_ROWS.format(names)).on(connection),
+        {"ids": json.dumps(list(trial_ids)), "names": json.dumps(list(by_metric))},
     )
     for trial_id, name, non_finite, *values in found:
         place = places[trial_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, or_
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, type_coerce, types
 
 from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.schema.tables import sweep_stars, sweep_tags, sweeps
@@ -106,16 +106,17 @@ def _state(value: Value) -> Condition:
 
 
 def _ids(term: Term) -> Iterator[Condition]:
+    column = type_coerce(sweeps.c.id, types.Float)  # PostgreSQL would round 2.5 to compare it with integers
     for value in term.values:
         if value.range is not None and term.operator in _SAME:
             low, high = value.range
-            yield and_(sweeps.c.id >= (low or 0), *([] if high is None else [sweeps.c.id <= high]))
+            yield and_(column >= (low or 0.0), *([] if high is None else [column <= high]))
         elif value.number is None:
             raise value.wrong(f"{term.name} is a number: got {value.text!r}")
         elif term.operator in _SAME:
-            yield sweeps.c.id == value.number
+            yield column == value.number
         else:
-            yield getattr(sweeps.c.id, _COMPARED[term.operator])(value.number)
+            yield getattr(column, _COMPARED[term.operator])(value.number)
 
 
 def _any_word(term: Term) -> Condition:

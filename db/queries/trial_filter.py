@@ -13,7 +13,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    exists,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    type_coerce,
+    types,
+)
 
 from podium.db.queries.derived_trial_columns import (
     ATTR_NUMBER,
@@ -27,6 +41,7 @@ from podium.db.queries.derived_trial_columns import (
 from podium.db.queries.failure_messages import trials_with_message
 from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.queries.metric_figure_columns import MetricFigure
+from podium.db.schema.dialect import like
 from podium.db.schema.tables import metric_summaries as metric_summary_table
 from podium.db.schema.tables import (
     trial_attrs,
@@ -154,18 +169,17 @@ class _Filter:
     def _any_word(self, term: Term) -> Condition:
         (word,) = term.values
         escaped = json.dumps(word.text)[1:-1]
-        text = and_(trial_params.c.number.is_(None), trial_params.c.value.contains(escaped, autoescape=True))
+        text = and_(trial_params.c.number.is_(None), _contains(trial_params.c.value, escaped))
         return or_(
-            exists().where(trial_tags.c.trial_id == trials.c.id, trial_tags.c.tag.contains(word.text, autoescape=True)),
-            exists().where(
-                trial_notes.c.trial_id == trials.c.id, trial_notes.c.note.contains(word.text, autoescape=True)
-            ),
+            exists().where(trial_tags.c.trial_id == trials.c.id, _contains(trial_tags.c.tag, word.text)),
+            exists().where(trial_notes.c.trial_id == trials.c.id, _contains(trial_notes.c.note, word.text)),
             exists().where(trial_params.c.trial_id == trials.c.id, text),
         )
 
 
 def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
     """The condition of a term on a numeric column."""
+    column = type_coerce(column, types.Float)  # PostgreSQL would round 2.5 to compare it with integers
     if term.operator in _SAME:
         among = _is_number_among(column, term.values)
         return and_(column.is_not(None), ~among) if term.operator == "!=" else among
@@ -231,8 +245,8 @@ def _is_text_among(
 ) -> Condition:
     """Whether a string is one of these values, formatted by `written`."""
     wild = [value for value in values if _is_wild(value)]
-    like = [_is_like(column, written(value.text)) for value in _check_pattern_count(wild)]
-    return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
+    matches = [_is_like(column, written(value.text)) for value in _check_pattern_count(wild)]
+    return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *matches)
 
 
 def _message_pattern(value: Value) -> re.Pattern[str]:
@@ -246,12 +260,20 @@ def _is_wild(value: Value) -> bool:
 
 
 def _is_like(column: ColumnElement[Any], text: str) -> Condition:
-    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return column.like(escaped.replace("*", "%"), escape="\\")
+    return like(column, _escaped(text).replace("*", "%"))
+
+
+def _contains(column: ColumnElement[Any], text: str) -> Condition:
+    return like(column, f"%{_escaped(text)}%")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -> Condition:
     """The condition of a term on a numeric column and its JSON column."""
+    number = type_coerce(number, types.Float)
     if term.operator not in _SAME:
         return _compared(number, term.operator, _one_number(term))
     among = _is_among(number, column, term.values)
@@ -313,7 +335,7 @@ def _note(_: SweepRow, term: Term) -> Condition:
     if term.operator not in (":", "="):
         raise term.wrong("write note:word, or note:* for any note")
     words = [
-        true() if value.text == "*" else trial_notes.c.note.contains(value.text, autoescape=True)
+        true() if value.text == "*" else _contains(trial_notes.c.note, value.text)
         for value in _check_pattern_count(term.values)
     ]
     return exists().where(trial_notes.c.trial_id == trials.c.id, or_(*words))

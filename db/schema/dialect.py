@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, TextClause, types
+from sqlalchemy import Connection, Table, TextClause, text, types
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpdate
@@ -25,15 +25,19 @@ __all__ = [
     "DialectText",
     "array",
     "driver_dialect",
+    "ending",
     "insert",
     "is_postgres",
+    "json_number",
     "like",
     "named_marks",
     "row_insert",
     "truncated",
+    "with_strings",
 ]
 
 POSTGRES = "postgresql"
+_DIGITS = 308  # of an integer that is a float
 _SQLITE = sqlite.dialect(paramstyle="named")
 _MARK = re.compile(r"\?([0-9]*)")
 
@@ -49,10 +53,10 @@ def driver_dialect(connection: Connection) -> Dialect:
 
 
 @functools.cache
-def named_marks(text: str) -> str:
+def named_marks(statement: str) -> str:
     """A statement with SQLite's marks `?` or `?1` for PostgreSQL's driver: values are named by position, from 1."""
-    numbers = iter(range(1, text.count("?") + 1))
-    return _MARK.sub(lambda mark: f"%({mark[1] or next(numbers)})s", text.replace("%", "%%"))
+    numbers = iter(range(1, statement.count("?") + 1))
+    return _MARK.sub(lambda mark: f"%({mark[1] or next(numbers)})s", statement.replace("%", "%%"))
 
 
 def row_insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
@@ -106,6 +110,47 @@ def _truncated_by_sqlite(element: truncated, compiler: SQLCompiler, **options: A
 @compiles(truncated, POSTGRES)
 def _truncated_by_postgres(element: truncated, compiler: SQLCompiler, **options: Any) -> str:
     return f"CAST(trunc({compiler.process(element.clauses, **options)}) AS BIGINT)"
+
+
+def with_strings(statement: str) -> DialectText:
+    """A statement with `{strings}(:names)`: the function that lists a JSON list of strings, as `json_each` does ids."""
+    on_sqlite, on_postgres = (text(statement.replace("{strings}", name)) for name in ("json_each", "json_strings"))
+    return DialectText(on_sqlite, on_postgres)
+
+
+class json_number(GenericFunction[float]):  # noqa: N801 - called like a function
+    """The number that JSON text is; call it only if it is one."""
+
+    type = types.Float()
+    inherit_cache = True
+
+
+@compiles(json_number, "sqlite")
+def _number_by_sqlite(element: json_number, compiler: SQLCompiler, **options: Any) -> str:
+    return "json_extract({}, '$')".format(*_arguments(element, compiler, options))
+
+
+@compiles(json_number, POSTGRES)
+def _number_by_postgres(element: json_number, compiler: SQLCompiler, **options: Any) -> str:
+    (value,) = _arguments(element, compiler, options)
+    return f"CASE WHEN length({value}) <= {_DIGITS} THEN CAST({value} AS DOUBLE PRECISION) END"
+
+
+class ending(GenericFunction[str]):  # noqa: N801 - called like a function
+    """The last characters of text: `ending(column, number)`."""
+
+    type = types.String()
+    inherit_cache = True
+
+
+@compiles(ending, "sqlite")
+def _ending_by_sqlite(element: ending, compiler: SQLCompiler, **options: Any) -> str:
+    return "substr({}, -({}))".format(*_arguments(element, compiler, options))
+
+
+@compiles(ending, POSTGRES)
+def _ending_by_postgres(element: ending, compiler: SQLCompiler, **options: Any) -> str:
+    return "right({}, CAST({} AS INTEGER))".format(*_arguments(element, compiler, options))
 
 
 class like(GenericFunction[bool]):  # noqa: N801 - called like a function

@@ -56,3 +56,20 @@ CREATE OR REPLACE AGGREGATE json_group_array(anycompatible) (
 -- Called for 17 digits where SQLite prints fewer digits of a number as JSON: PostgreSQL prints all of them.
 CREATE OR REPLACE FUNCTION printf(format text, value double precision) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT value::text $$;
+
+-- The elements of a list of strings: `json_each` has those of integers.
+CREATE OR REPLACE FUNCTION json_strings(list text) RETURNS TABLE (key bigint, value text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT position - 1, element FROM json_array_elements_text(list::json) WITH ORDINALITY AS e(element, position) $$;
+
+-- JSON text as a part of JSON.
+CREATE OR REPLACE FUNCTION "json"(document text) RETURNS json
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT document::json $$;
+
+-- The day of a moment, with the fraction of the day that has passed; of `now` at the start of the statement.
+CREATE OR REPLACE FUNCTION julianday(moment text) RETURNS double precision
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$ SELECT extract(epoch FROM CASE moment WHEN 'now' THEN statement_timestamp() ELSE moment::timestamptz END) / 86400 + 2440587.5 $$;
+
+CREATE OR REPLACE FUNCTION round(value double precision, digits integer) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT round(value::numeric, digits)::double precision $$;

@@ -116,8 +116,8 @@ def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
     """Drain devices until they are returned; an existing reason is kept."""
     for item in changes:
         values = {"device_id": item.device_id, "reason": item.reason, "at": item.at}
-        result = connection.execute(insert(devices_aside).values(values).on_conflict_do_nothing())
-        if result.rowcount:
+        statement = insert(devices_aside).values(values).on_conflict_do_nothing()
+        if connection.execute(statement.returning(devices_aside.c.device_id)).first() is not None:
             payload = {"device": item.device_id, "reason": item.reason}
             events.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
 

@@ -23,7 +23,7 @@ PointRow = tuple[int, int, str, int, float, float]  # trial, attempt, name, step
 Curve = tuple[int, str]  # trial and name
 
 
-ALL = -1  # as a limit: SQLite returns every row
+ALL = 2**62  # as a limit: every row
 
 
 class Figure(StrEnum):

@@ -29,6 +29,8 @@ from tests.doctor import assert_no_breaches
 from tests.node_reports import node_report
 from tests.service_rig import AT, ServiceRig
 
+pytestmark = pytest.mark.sqlite
+
 
 def run_sql(service: ServiceRig, *statements: str) -> None:
     with service.database.write() as connection:

@@ -13,6 +13,8 @@ from tests.doctor import assert_no_breaches
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document
 
+pytestmark = pytest.mark.sqlite
+
 METRICS = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
 
 

@@ -18,6 +18,8 @@ from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from tests.specs import spec
 
+pytestmark = pytest.mark.sqlite
+
 BY_VALUE = "USING COVERING INDEX ix_trials_sweep_id_value_number"
 BY_NUMBER = "USING COVERING INDEX sqlite_autoindex_trials_1"
 LAST_START = text("SELECT max(id) FROM events WHERE kind = 'sweep.queued'")

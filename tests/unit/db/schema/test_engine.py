@@ -17,6 +17,8 @@ from podium.db.stores.events import NewEvent
 from podium.sweep.values.errors import DatabaseError, TooSlowError
 from tests.databases import open_sqlite
 
+pytestmark = pytest.mark.sqlite
+
 _NORMAL, _FULL = 1, 2
 
 

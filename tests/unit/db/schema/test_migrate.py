@@ -32,6 +32,8 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 from tests.service_rig import ServiceRig
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -19,6 +19,8 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.commands import Podium
 
+pytestmark = pytest.mark.sqlite
+
 
 def test_duplicate_row_is_a_permanent_error(database: Database) -> None:
     twice = text("INSERT INTO events (id, at, kind) VALUES (1, 1, 'written')")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.stores import sweep_commands, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
@@ -13,6 +15,7 @@ from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig
 
 
+@pytest.mark.sqlite
 def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRig) -> None:
     """Two processes: the second waits for the first one's transaction, and then sees its result."""
     sweep_id = service.sweep()

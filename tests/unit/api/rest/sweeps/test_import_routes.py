@@ -68,7 +68,7 @@ def test_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRig)
     assert sweep["spec"]["parameters"] == study()["parameters"]
     assert sweep["run_cap"] == 2
     assert [found["id"] for found in client.get("/api/v1/sweeps").json()["items"]] == [sweep["id"]]
-    assert_no_breaches(service.data)
+    assert_no_breaches(service.data, service.database)
 
 
 def test_imported_trials_can_be_read(client: TestClient) -> None:
@@ -129,7 +129,7 @@ def test_several_objectives_are_stored(client: TestClient, service: ServiceRig) 
     text = client.get(f"/api/v1/sweeps/{sweep['id']}/export.csv").text.splitlines()
     assert text[0].startswith("number,state,values_loss,values_score,")
     assert text[1].startswith("0,finished,0.5,2.0,")
-    assert_no_breaches(service.data)
+    assert_no_breaches(service.data, service.database)
 
 
 def test_later_sweep_can_warm_start_from_the_import(client: TestClient) -> None:
@@ -145,7 +145,7 @@ def test_later_sweep_can_warm_start_from_the_import(client: TestClient) -> None:
 def test_empty_study_is_imported(client: TestClient, service: ServiceRig) -> None:
     sweep = client.post(PATH, json=study(trials=[], parameters={})).json()
     assert (sweep["state"], sweep["counts"], sweep["best"]) == ("finished", {}, None)
-    assert_no_breaches(service.data)
+    assert_no_breaches(service.data, service.database)
 
 
 def test_same_key_imports_once(client: TestClient) -> None:
@@ -265,16 +265,18 @@ BREACHES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("invariant", "statement"), BREACHES, ids=[statement for _, statement in BREACHES])
 def test_audit_checks_imported_sweeps(client: TestClient, service: ServiceRig, invariant: str, statement: str) -> None:
     client.post(PATH, json=study())
-    assert_no_breaches(service.data)
+    assert_no_breaches(service.data, service.database)
     with service.database.write() as connection:
         connection.exec_driver_sql(statement)
-    found = audit(service.data, sleep=lambda _: None)
+    found = audit(service.data, service.database, sleep=lambda _: None)
     assert invariant in {breach.invariant for breach in found.breaches}
 
 
+@pytest.mark.sqlite
 def test_failed_import_changes_no_table(client: TestClient, service: ServiceRig) -> None:
     with service.database.write() as connection:
         connection.exec_driver_sql(

@@ -110,6 +110,7 @@ def test_tags_are_validated() -> None:
         checked_tags(["a\tb"])
 
 
+@pytest.mark.sqlite
 def test_annotated_trial_passes_the_audit(service: ServiceRig, client: TestClient, trial_id: int) -> None:
     patch(client, trial_id, note="x", tags=["y"])
     service.database.close()

@@ -20,6 +20,8 @@ from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem, nonce
 
+pytestmark = pytest.mark.sqlite
+
 TRIALS = "/api/v1/trials"
 
 
