@@ -67,7 +67,7 @@ test-all: $(DEV)
 	exit $$failed
 
 test-postgres: $(DEV)
-	@$(BIN)/python -m pytest -n 2 --dist=loadfile --postgres tests/unit/db tests/unit/api tests/contract/db tests/contract/test_recorder.py
+	@$(BIN)/python -m pytest -n 2 --dist=loadfile --postgres tests/unit/db tests/unit/api/rest tests/contract/db tests/contract/test_recorder.py
 
 test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

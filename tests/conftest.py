@@ -40,11 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of SQLite's file with `--postgres`."""
+    """Skip tests that are only about SQLite with `--postgres`."""
     if CHOSEN.postgres:
         for item in items:
             if item.get_closest_marker("sqlite"):
-                item.add_marker(pytest.mark.skip(reason="about SQLite's file"))
+                item.add_marker(pytest.mark.skip(reason="only with SQLite"))
 
 
 def _use_memory() -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, TextClause, text, types
+from sqlalchemy import Column, Connection, Table, TextClause, text, types
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpdate
@@ -32,6 +32,7 @@ __all__ = [
     "like",
     "named_marks",
     "row_insert",
+    "row_update",
     "truncated",
     "with_strings",
 ]
@@ -116,6 +117,17 @@ def with_strings(statement: str) -> DialectText:
     """A statement with `{strings}(:names)`: the function that lists a JSON list of strings, as `json_each` does ids."""
     on_sqlite, on_postgres = (text(statement.replace("{strings}", name)) for name in ("json_each", "json_strings"))
     return DialectText(on_sqlite, on_postgres)
+
+
+def row_update(statement: str, columns: Sequence[Column[Any]], dialect: Dialect) -> str:
+    """For PostgreSQL: an UPDATE for many rows of values, given as one array for each of the marks `?1`, `?2` and so on.
+
+    It replaces `{rows}` of the statement, which stands before WHERE. The values have the types of `columns`.
+    """
+    lists = ", ".join(f"%s::{column.type.compile(dialect)}[]" for column in columns)
+    names = ", ".join(f"value{number}" for number in range(1, len(columns) + 1))
+    rows = f"FROM unnest({lists}) AS given ({names})"
+    return _MARK.sub(r"given.value\1", statement).format(rows=rows)
 
 
 class json_number(GenericFunction[float]):  # noqa: N801 - called like a function

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Table
+from sqlalchemy import Column, Connection, CursorResult, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import ClauseElement
 
-from podium.db.schema.dialect import array, driver_dialect, is_postgres, named_marks, row_insert
+from podium.db.schema.dialect import array, driver_dialect, is_postgres, named_marks, row_insert, row_update
 
 Row = tuple[Any, ...]
 
@@ -78,6 +78,7 @@ class RowInsert:
     def __init__(self, table: Table, columns: Sequence[str], *, may_exist: bool = False) -> None:
         self._table, self._columns = table, tuple(columns)
         self._end = " ON CONFLICT DO NOTHING" if may_exist else ""
+        self._by_array = ""  # for PostgreSQL, when it is needed first
         marks = ", ".join("?" * len(columns))
         names = ", ".join(columns)
         self._text = f"INSERT INTO {table.name} ({names}) VALUES ({marks}){self._end}"  # noqa: S608 - our own names
@@ -85,14 +86,38 @@ class RowInsert:
     def execute(self, connection: Connection, rows: Sequence[Row]) -> int:
         """Insert the rows; returns how many were not there."""
         if is_postgres(connection):
-            text = row_insert(self._table, self._columns, connection.dialect) + self._end
-            return connection.exec_driver_sql(text, self._lists(rows)).rowcount
+            if not self._by_array:
+                self._by_array = row_insert(self._table, self._columns, connection.dialect) + self._end
+            return connection.exec_driver_sql(self._by_array, self._lists(rows)).rowcount
         return connection.exec_driver_sql(self._text, list(rows)).rowcount
 
     def _lists(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """The rows as one array per column."""
         columns = zip(self._columns, zip(*rows, strict=True), strict=True)
         return tuple(array(values, self._table.c[name].type) for name, values in columns)
+
+
+class RowUpdate:
+    """Updates many rows at once: one UPDATE in SQL with `{rows}` before WHERE, and marks `?1` and so on for values.
+
+    No two rows of values may concern the same row of the table.
+    """
+
+    def __init__(self, text: str, columns: Sequence[Column[Any]]) -> None:
+        """`columns`: those that have the types of the values."""
+        self._text, self._columns = text, tuple(columns)
+        self._by_row = text.format(rows="")
+        self._by_array = ""  # for PostgreSQL, when it is needed first
+
+    def execute(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Execute it for all rows of values; returns the number of rows of the table that were there."""
+        if is_postgres(connection):
+            if not self._by_array:
+                self._by_array = row_update(self._text, self._columns, connection.dialect)
+            lists = zip(self._columns, zip(*rows, strict=True), strict=True)
+            values = tuple(array(values, column.type) for column, values in lists)
+            return connection.exec_driver_sql(self._by_array, values).rowcount
+        return connection.exec_driver_sql(self._by_row, list(rows)).rowcount
 
 
 def _named(values: Row) -> dict[str, Any]:

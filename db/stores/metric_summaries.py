@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select, text
 
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import metric_summaries
-from podium.db.stores.driver_statements import DriverText
+from podium.db.stores.driver_statements import DriverText, RowUpdate
 from podium.db.stores.id_list import id_list
 
 PointRow = tuple[int, int, str, int, float, float]  # trial, attempt, name, step, value, time
@@ -65,7 +65,9 @@ class MetricSummary:
 
 
 # ?1 trial, ?2 name, then last, lowest and highest value, each with its step.
-_UPDATE = DriverText("""
+_FIGURES = ("trial_id", "name", "last_value", "last_step", "min_value", "min_step", "max_value", "max_step")
+_UPDATE = RowUpdate(
+    """
     UPDATE metric_summaries SET
       last_value = CASE WHEN last_step IS NULL OR ?4 >= last_step THEN ?3 ELSE last_value END,
       last_step = CASE WHEN last_step IS NULL OR ?4 >= last_step THEN ?4 ELSE last_step END,
@@ -75,8 +77,10 @@ _UPDATE = DriverText("""
       max_step = CASE WHEN max_value IS NULL OR ?7 > max_value OR (?7 = max_value AND ?8 < max_step)
         THEN ?8 ELSE max_step END,
       max_value = CASE WHEN max_value IS NULL OR ?7 > max_value THEN ?7 ELSE max_value END
-    WHERE trial_id = ?1 AND name = ?2
-""")
+    {rows} WHERE trial_id = ?1 AND name = ?2
+    """,
+    [metric_summaries.c[name] for name in _FIGURES],
+)
 _ADD = DriverText("""
     INSERT INTO metric_summaries
       (trial_id, name, last_value, last_step, min_value, min_step, max_value, max_step, non_finite)
@@ -120,7 +124,7 @@ def add(connection: Connection, rows: Sequence[PointRow]) -> None:
     if not rows:
         return
     summaries = _summarized(rows)
-    updated = _UPDATE.execute_many(connection, summaries)
+    updated = _UPDATE.execute(connection, summaries)
     if updated < len(summaries):  # the first points of a metric of a trial
         _ADD.execute_many(connection, summaries)
         _NAME_OF_SWEEP.execute_many(connection, [row[:2] for row in summaries])
