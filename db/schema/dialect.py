@@ -62,7 +62,7 @@ def named_marks(statement: str) -> str:
 
 def row_insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
     """For PostgreSQL: inserts rows that are given as one list per column, three times as fast as row by row."""
-    names = ", ".join(columns)
+    names = ", ".join(map(dialect.identifier_preparer.quote, columns))  # "user" is a word of PostgreSQL
     lists = ", ".join(f"%s::{table.c[name].type.compile(dialect)}[]" for name in columns)
     return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({lists})"  # noqa: S608 - our own names
 
