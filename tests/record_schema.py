@@ -27,7 +27,7 @@ from pathlib import Path
 
 from alembic import command
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import alembic_config, newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from tests.recorded_schemas import FOLDER, archive_of, file_of, restore
@@ -76,7 +76,7 @@ def derive(schema: str, newer: str) -> None:
     """Store the database of a schema that no version had alone: that of the next one, downgraded."""
     with tempfile.TemporaryDirectory() as folder:
         path = restore(newer, Path(folder) / "copy.sqlite3")
-        database = Database(path)
+        database = SqliteDatabase(path)
         config = alembic_config()
         with database.write() as connection:
             config.attributes["connection"] = connection

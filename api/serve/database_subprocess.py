@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from podium.sweep.values.errors import DatabaseError
 
 _CHECK_S = 0.1  # between two checks whether the service is stopping
 _FOLDER = "podium.db.schema."
+_COPIES = "podium.db.copies."
 
 
 def run(program: str, *arguments: str | Path) -> dict[str, Any]:
@@ -23,6 +25,28 @@ def run(program: str, *arguments: str | Path) -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", f"{_FOLDER}{program}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o077)
     return _answer(program, done.returncode, done.stdout, done.stderr)
+
+
+def run_reporting(program: str, *arguments: str | Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """The JSON output of `python -m podium.db.copies.PROGRAM ARGUMENTS`, which reports its progress by lines.
+
+    Raises `DatabaseError` with its last line.
+    """
+    command = [sys.executable, "-P", "-m", f"{_COPIES}{program}", *map(str, arguments)]
+    last = ""
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True, umask=0o077) as process,
+    ):
+        assert process.stderr is not None
+        for line in process.stderr:
+            if last:
+                say(last)
+            last = line.strip()
+        status = process.wait()
+        if last and status <= 0:  # it ended without an error message, or was killed
+            say(last)
+        return _answer(program, status, _content(output), last if status > 0 else "")
 
 
 class BackgroundProgram:
@@ -55,7 +79,7 @@ class BackgroundProgram:
 def _answer(program: str, status: int, output: str, errors: str) -> dict[str, Any]:
     if status != 0:
         lines = errors.strip().splitlines()
-        raise DatabaseError(lines[-1] if lines else f"{_FOLDER}{program} exited with status {status}")
+        raise DatabaseError(lines[-1] if lines else f"{program} exited with status {status}")
     answer: dict[str, Any] = json.loads(output)
     return answer
 

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, text
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import known_schemas, newer_database_error
+from podium.db.schema.schema_version import known_schema, known_schemas
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
@@ -116,8 +116,8 @@ def _check_schema(connection: Connection, data: DataDirectory) -> None:
     found, newest = MigrationContext.configure(connection).get_current_revision(), known_schemas()[-1]
     if found == newest:
         return
-    if found is not None and found not in known_schemas():
-        raise newer_database_error(data.database, found)
+    if found is not None:
+        known_schema(str(data.database), found, data.database)
     raise DatabaseError(
         f"{data.database} has schema {found}, not {newest}; `podium db upgrade` and `podium serve` upgrade it"
     )

@@ -4,6 +4,8 @@ Runs in every process that opens the database.
 
 Modules:
     backup               Copies the database consistently while the service runs
+    database_url         The URL of a PostgreSQL database, which holds a password: from a file or the environment, never
+                         from an argument
     dialect              What statements for SQLite and for PostgreSQL differ in
     engine               The port `Database`, and SQLite behind it: WAL, one writer per process, two levels of
                          durability
@@ -18,4 +20,5 @@ Modules:
     schema_version       The schema of a database file and of this version of Podium
     sqlite_errors        Translates SQLite errors to Podium's errors
     tables               The tables in SQLAlchemy Core
+    unfinished_copy      Refuses a database that is being copied into: it has a mark instead of its schema
 """

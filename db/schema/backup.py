@@ -10,12 +10,16 @@ import contextlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from podium.db.schema.engine import connect, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.sqlite_errors import refusal
+from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.values.errors import DatabaseError, StorageFullError
+
+_SCHEMA = "alembic_version"  # the table with the schema
 
 
 def backup(source: Path, target: Path, *, force: bool = False) -> int:
@@ -67,12 +71,21 @@ def _copy(source: Path, target: Path) -> None:
             old.backup(new, pages=-1)
             new.execute("PRAGMA journal_mode = DELETE")  # one file, without a log that must be moved with it
             (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()
+            schema = _schema(new)
     except module.Error as error:
         raise refusal(source, "copy", error) from error
+    refuse_unfinished(str(source), schema)
     if verdict != "ok":
         raise DatabaseError(
             f"{source} is damaged ({verdict.splitlines()[-1]}), so no copy was made; run `podium db check`"
         )
+
+
+def _schema(connection: Any) -> str | None:
+    """The schema of a database, None if it is not Podium's."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if _SCHEMA in tables else None
+    return None if found is None else found[0]
 
 
 def _sync(path: Path) -> None:

@@ -91,6 +91,10 @@ def _within(connection: Connection, seconds: float | None) -> Iterator[None]:
 class Database(Protocol):
     """The database of a service in one process."""
 
+    @property
+    def name(self) -> str:
+        """The database, for messages."""
+
     def write(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
         """One write transaction; all of them run one after another. `durable`: it survives a power failure.
 
@@ -116,6 +120,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
         self.path = path
+        self.name = str(path)
         self._mode = "rwc" if create else "ro" if is_unchanged(path) else "rw"
         self._busy_s = busy_s
         self._module = sqlite_module()

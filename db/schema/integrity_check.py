@@ -16,6 +16,7 @@ from podium.db.schema.engine import WAL_SAFE, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import how_to_restore, newest_schema
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
+from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.filesystem_type import filesystem_type_of, is_network, is_unreliable
 from podium.sweep.values.errors import DatabaseError
@@ -96,6 +97,8 @@ def _read(connection: Any, path: Path) -> _DatabaseState:
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if tables >= _OURS else None
     if found is None:
         problems.append("not a Podium database, or empty; choose another data directory")
+    else:
+        refuse_unfinished(str(path), found[0])
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     return _DatabaseState(None if found is None else found[0], mode, tuple(problems))
 

@@ -24,7 +24,7 @@ from filelock import FileLock
 from podium.db.schema.backup import backup
 from podium.db.schema.engine import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
-from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schemas, newer_database_error, restore_command
+from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schema, restore_command
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
@@ -51,7 +51,7 @@ def migrate(path: Path) -> MigrationResult:
         if current == head:
             return MigrationResult(str(path), current, head)
         copy = None if current is None else _keep(path, current)
-        _upgrade(path)
+        create(path)
         return MigrationResult(str(path), current, head, copy)
 
 
@@ -76,7 +76,8 @@ def alembic_config() -> Config:
     return config
 
 
-def _upgrade(path: Path) -> None:
+def create(path: Path) -> None:
+    """Create the tables of the current schema, or upgrade those of an earlier one, without any check."""
     database = SqliteDatabase(path, create=True)
     config = alembic_config()
     try:
@@ -120,7 +121,7 @@ def _check_file(path: Path) -> str | None:
         raise DatabaseError(f"{path} is damaged ({reason}) and was not changed; {how_to_restore(path)}")
     if tables and not schemas:
         raise _foreign_database_error(path, tables)
-    return _known(path, schemas[0][0]) if schemas else None
+    return known_schema(str(path), schemas[0][0], path) if schemas else None
 
 
 def _has_content(path: Path) -> bool:
@@ -162,12 +163,6 @@ def _foreign_database_error(path: Path, tables: set[str]) -> DatabaseError:
         f"{path} is a database, but not Podium's (it has {', '.join(sorted(tables)[:3])}); "
         "choose another data directory"
     )
-
-
-def _known(path: Path, schema: str) -> str:
-    if schema not in known_schemas():
-        raise newer_database_error(path, schema)
-    return schema
 
 
 def main() -> None:

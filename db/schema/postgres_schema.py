@@ -13,8 +13,9 @@ from typing import Any
 from alembic import command
 from sqlalchemy import Connection, insert, inspect, text
 
-from podium.db.schema.migrate import MigrationResult, alembic_config, known_schema, newest_schema
+from podium.db.schema.migrate import MigrationResult, alembic_config, newest_schema
 from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.schema_version import known_schema
 from podium.db.schema.tables import metadata, service
 from podium.sweep.values.errors import DatabaseError
 
@@ -82,4 +83,4 @@ def _schema(connection: Connection, name: str) -> str | None:
             f"{name} is not Podium's (it has {', '.join(sorted(tables)[:3])}); give an empty database, or Podium's"
         )
     schema: str = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    return known_schema(name, schema, "database")
+    return known_schema(name, schema)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+from collections.abc import Sequence
 from pathlib import Path
 
-from podium.db.schema.engine import Database
+from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -33,27 +35,37 @@ def require_current(database: Database) -> None:
     newest = known_schemas()[-1]
     if schema == newest:
         return
-    if schema not in known_schemas():
-        raise newer_database_error(database.path, schema)
+    known_schema(database.name, schema, database.path if isinstance(database, SqliteDatabase) else None)
     raise DatabaseError(
-        f"{database.path} has schema {schema}, and this version of Podium needs {newest}; stop the service, and start "
+        f"{database.name} has schema {schema}, and this version of Podium needs {newest}; stop the service, and start "
         "it again, which upgrades the database"
     )
 
 
-def newer_database_error(path: Path, schema: str) -> DatabaseError:
-    """The error for a database that a newer version of Podium has upgraded."""
+def known_schema(name: str, schema: str, path: Path | None = None) -> str:
+    """The schema of a database, if this version can read or upgrade it. Raises `DatabaseError`.
+
+    `path`: of SQLite's file, whose copy from before its upgrade can be restored.
+    """
+    refuse_unfinished(name, schema)
     known = known_schemas()
+    if schema in known:
+        return schema
+    restore = "" if path is None else _how_to_restore(path, known)
+    other = "data directory" if path is not None else "database"
+    raise DatabaseError(
+        f"{name} was written by a newer Podium (schema {schema}; this version knows {known[-1]} and older); install "
+        f"the version of Podium that wrote it,{restore} or choose another {other}"
+    )
+
+
+def _how_to_restore(path: Path, known: Sequence[str]) -> str:
     copies = [
         copy
         for copy in sorted(DataDirectory(path.parent).backups.glob(f"{BEFORE_UPGRADE}*.sqlite3"))
         if copy.name.removeprefix(BEFORE_UPGRADE).partition("-")[0] in known
     ]
-    restore = f" or restore the copy made before its upgrade: {restore_command(path, copies[-1])};" if copies else ""
-    return DatabaseError(
-        f"{path} was written by a newer Podium (schema {schema}; this version knows {known[-1]} and older); install "
-        f"the version of Podium that wrote it,{restore} or choose another data directory"
-    )
+    return f" or restore the copy made before its upgrade: {restore_command(path, copies[-1])};" if copies else ""
 
 
 def restore_command(path: Path, copy: Path | str) -> str:

@@ -25,6 +25,8 @@ POINTS = (
     "scheduler.after-commit",
     "host.before-commit",
     "host.after-commit",
+    "copy.before-commit",
+    "copy.after-commit",
     "migrate.before-commit",
     "migrate.after-commit",
     "scheduler.before-send",

@@ -1,8 +1,10 @@
-"""`podium db backup|check|upgrade`: the database of a data directory, with or without a running service; CLI."""
+"""`podium db backup|check|upgrade|copy`: the database of a data directory, with or without a running service; CLI."""
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -72,3 +74,48 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> No
     else:
         result = f"upgraded schema {done['before']} to {done['now']}; backup of the old database: {done['copy']}"
     lazy.terminal_output.console.print(f"{done['path']}: {result}", soft_wrap=True, markup=False)
+
+
+class Direction(StrEnum):
+    """Where `podium db copy` copies to."""
+
+    TO_POSTGRES = "to-postgres"
+    FROM_POSTGRES = "from-postgres"
+
+
+@app.command()
+def copy(
+    direction: Direction,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    url_file: DatabaseUrlFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the database of a data directory to an empty PostgreSQL database, or back; the service is stopped.
+
+    The copy is verified row by row. If it is interrupted, the same command continues it.
+    """
+    data = DataDirectory(data_dir.absolute())
+    if not data.root.is_dir():
+        raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
+    with lazy.service_locked(data, "stop it before a copy"):
+        done = lazy.database_subprocess.run_reporting(
+            "database_copy", data.database, direction, *([] if url_file is None else [url_file]), say=_progress
+        )
+    if as_json:
+        lazy.terminal_output.print_json(done)
+        return
+    lines = [f"{done['target']}: {done['rows']:,} rows, verified; {done['source']} is unchanged"]
+    for table, rows in done["changed"].items():
+        lines.append(f"note: {rows:,} rows of {table} have values that {_STORED_OTHERWISE[direction]}")
+    for line in lines:
+        lazy.terminal_output.console.print(line, soft_wrap=True, markup=False)
+
+
+_STORED_OTHERWISE = {
+    Direction.TO_POSTGRES: "PostgreSQL cannot store: the symbol \u2400 is in the place of NUL characters",
+    Direction.FROM_POSTGRES: "SQLite cannot store: 0 is in the place of negative zero",
+}
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -28,5 +28,11 @@ Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, 
 Project = Annotated[
     str | None, typer.Option("--project", help="project of the sweep; default: `project` of the sweep file")
 ]
+DatabaseUrlFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--database-url-file", metavar="FILE", help="with the URL of the database; default: $PODIUM_DATABASE_URL"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")

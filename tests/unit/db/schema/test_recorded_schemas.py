@@ -12,7 +12,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from podium.db.integrity import row_checks
-from podium.db.schema.engine import Database, sqlite_module
+from podium.db.schema.engine import sqlite_module
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from tests.recorded_schemas import recorded, restore
@@ -62,7 +62,7 @@ def test_a_database_of_every_schema_is_recorded() -> None:
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_migration_still_makes_the_schema_that_its_version_had(tmp_path: Path, path: Path, schema: str) -> None:
     """A migration that databases have been upgraded by must not change: they would not get what was added to it."""
-    database = Database(path, create=True)
+    database = SqliteDatabase(path, create=True)
     config = alembic_config()
     with database.write() as connection:
         config.attributes["connection"] = connection
@@ -112,7 +112,7 @@ def test_upgraded_database_is_sound(path: Path, schema: str) -> None:
     migrate(path)
     found = check(path)
     assert (found.schema, found.problems) == (newest_schema(), ())
-    database = Database(path)
+    database = SqliteDatabase(path)
     with database.read() as connection:
         assert list(row_checks.breaches(connection)) == []
     database.close()

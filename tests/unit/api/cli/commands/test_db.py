@@ -136,3 +136,68 @@ def test_check_for_a_running_service_does_not_block_an_upgrade(podium: Podium, d
         looked.start()
         assert podium("db", "upgrade", "--data-dir", data.root)[0] == 0
         looked.join()
+
+
+# Copy.
+
+
+@pytest.fixture
+def url_file(tmp_path: Path) -> Path:
+    """A file with the URL of an empty PostgreSQL database."""
+    from tests.postgres_databases import NAME
+    from tests.postgres_server import postgres_server
+
+    postgres_server().create(NAME)
+    file = tmp_path / "url"
+    file.write_text(postgres_server().url(NAME))
+    file.chmod(0o600)
+    return file
+
+
+@pytest.mark.sqlite
+def test_copy_to_postgres_and_back(podium: Podium, data: DataDirectory, url_file: Path, tmp_path: Path) -> None:
+    database = SqliteDatabase(data.database)
+    _add_event(database)
+    database.close()
+    options = ("--database-url-file", url_file)
+    code, out, _ = podium("db", "copy", "to-postgres", "--data-dir", data.root, *options)
+    assert code == 0
+    assert "2 rows, verified" in out and f"{data.database} is unchanged" in out
+    (tmp_path / "back").mkdir()
+    assert podium("db", "copy", "from-postgres", "--data-dir", tmp_path / "back", *options)[0] == 0
+    assert _events(DataDirectory(tmp_path / "back").database) == 1
+
+
+def test_copy_during_a_service_is_refused(podium: Podium, data: DataDirectory, url_file: Path) -> None:
+    with FileLock(data.service_lock):
+        code, _, err = podium("db", "copy", "to-postgres", "--data-dir", data.root, "--database-url-file", url_file)
+    assert code == 3
+    assert err.startswith(f"a service is already running on {data.root}; stop it before a copy")
+
+
+def test_copy_reads_the_url_from_the_environment(
+    podium: Podium, data: DataDirectory, url_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_DATABASE_URL", url_file.read_text())
+    assert podium("db", "copy", "to-postgres", "--data-dir", data.root)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        ("postgresql://user:secret@host/name", 0o640, "other users may read it; run `chmod 600 {file}`"),
+        ("mysql://user:secret@host/name", 0o600, "write one line, postgresql://USER:PASSWORD@HOST/DATABASE"),
+        ("\n", 0o600, "is empty"),
+        ("postgresql://user:secret@127.0.0.1:9/name", 0o600, "cannot write to the PostgreSQL database 'name'"),
+    ],
+)
+def test_url_that_cannot_be_used_is_refused_without_its_password(
+    podium: Podium, data: DataDirectory, tmp_path: Path, content: str, mode: int, message: str
+) -> None:
+    file = tmp_path / "url"
+    file.write_text(content)
+    file.chmod(mode)
+    code, out, err = podium("db", "copy", "to-postgres", "--data-dir", data.root, "--database-url-file", file)
+    assert code == 3
+    assert message.format(file=file) in err
+    assert "secret" not in out + err

@@ -1,0 +1,189 @@
+"""Copies the database of a data directory to PostgreSQL or back; a separate process, which `podium db copy` starts.
+
+`python -P -m podium.db.copies.database_copy FILE to-postgres|from-postgres [URL_FILE]` prints one line of JSON, or an
+error message and exits 3. The service is stopped: nobody can write to the source until the copy has been verified. A
+copy that was interrupted continues when it is started again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from sqlalchemy import Connection, inspect, text
+
+from podium.db.copies import copy_marker, table_copy
+from podium.db.copies.stored_values import TargetValues
+from podium.db.schema.database_url import database_url
+from podium.db.schema.dialect import is_postgres
+from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.error_exit import exit_with_message
+from podium.db.schema.migrate import create
+from podium.db.schema.tables import metadata
+from podium.sweep.runtime import fail_points
+from podium.sweep.values.errors import DatabaseError
+
+CLOSING_S = 1.0  # after which a connection is not one that is being closed
+CHECK_S = 0.05
+Direction = Literal["to-postgres", "from-postgres"]
+_SESSIONS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND application_name = 'podium'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """A complete, verified copy."""
+
+    source: str
+    target: str
+    rows: int  # in the target
+    copied: int  # by this call; the others were there already
+    changed: dict[str, int]  # by table: rows that the target stores otherwise; see `stored_values`
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A database, with its name in messages."""
+
+    database: Database
+    name: str
+
+
+def copy_database(
+    path: Path, direction: Direction, url: str, say: Callable[[str], None] = lambda _: None
+) -> CopyResult:
+    """Copy the database at `path` to that at `url`, or back. Raises `DatabaseError`."""
+    if direction == "to-postgres":
+        with _sqlite(path, create_it=False) as source, _postgres(url, create_it=True) as target:
+            return copy(source, target, say)
+    with _postgres(url, create_it=False) as source, _sqlite(path, create_it=True) as target:
+        return copy(source, target, say)
+
+
+def copy(
+    source: Place, target: Place, say: Callable[[str], None] = lambda _: None, *, batch: int = table_copy.BATCH
+) -> CopyResult:
+    """Copy all rows, `batch` of them in one transaction; `say` is told what has been done. Raises `DatabaseError`."""
+    with source.database.write() as connection:  # nobody else can write to it
+        marker = copy_marker.marker_of(connection, source.name)
+        if copy_marker.mark(target.database, marker, target.name):
+            say("continuing an interrupted copy")
+        with target.database.read() as reading:
+            values = TargetValues(postgres=is_postgres(reading))
+        copied = 0
+        for table in metadata.sorted_tables:
+            done = table_copy.copy_table(connection, target.database, table, values, batch=batch)
+            copied += done
+            say(f"{table.name}: {done:,} rows copied")
+        rows, changed = _verify(connection, target, values, say)
+        _finish(connection, target.database)
+    return CopyResult(source.name, target.name, rows, copied, changed)
+
+
+def _verify(
+    source: Connection, target: Place, values: TargetValues, say: Callable[[str], None]
+) -> tuple[int, dict[str, int]]:
+    """The number of rows, and of those that the target stores otherwise. Raises `DatabaseError` for a difference."""
+    changed, total = {}, 0
+    with target.database.read() as reading:
+        for table in metadata.sorted_tables:
+            wanted = table_copy.source_digest(source, table, values)
+            found = table_copy.target_digest(reading, table)
+            if (wanted.rows, wanted.digest) != (found.rows, found.digest):
+                raise DatabaseError(
+                    f"{target.name}: the {found.rows:,} rows of {table.name} are not those of the source, which has "
+                    f"{wanted.rows:,}; the copy cannot be used: empty or remove it, and start again"
+                )
+            if wanted.changed:
+                changed[table.name] = wanted.changed
+            total += found.rows
+            say(f"{table.name}: {found.rows:,} rows verified")
+    return total, changed
+
+
+def _finish(source: Connection, target: Database) -> None:
+    with target.write() as connection:
+        for table in metadata.sorted_tables:
+            if table.autoincrement_column is not None:
+                table_copy.set_last_id(connection, table, table_copy.last_id(source, table))
+        copy_marker.finish(connection)
+
+
+@contextmanager
+def _sqlite(path: Path, *, create_it: bool) -> Iterator[Place]:
+    if create_it and not path.exists():
+        create(path)
+    elif not path.is_file():
+        raise DatabaseError(f"there is no database at {path}; give its folder with --data-dir")
+    database = SqliteDatabase(path)
+    try:
+        yield Place(database, str(path))
+    finally:
+        database.close()
+
+
+@contextmanager
+def _postgres(url: str, *, create_it: bool) -> Iterator[Place]:
+    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_schema import migrate_postgres
+
+    database = PostgresDatabase(url)
+    try:
+        _refuse_service(database, database.name)
+        if create_it and _is_empty(database):
+            migrate_postgres(url)
+        yield Place(database, database.name)
+    finally:
+        database.close()
+
+
+def _refuse_service(database: Database, name: str) -> None:
+    """Raises `DatabaseError` if other processes of Podium are connected; a session that is being closed ends soon."""
+    until_s = time.monotonic() + CLOSING_S
+    while sessions := _sessions(database):
+        if time.monotonic() > until_s:
+            many = "another connection" if sessions == 1 else f"{sessions} other connections"
+            raise DatabaseError(f"{name} is in use: Podium has {many} to it; stop that service first")
+        time.sleep(CHECK_S)
+
+
+def _sessions(database: Database) -> int:
+    with database.write() as connection:
+        found: int = connection.execute(text(_SESSIONS)).scalar_one()
+    return found
+
+
+def _is_empty(database: Database) -> bool:
+    with database.read() as connection:
+        return not inspect(connection).get_table_names()
+
+
+def main() -> None:
+    """Copy as the command line says."""
+    fail_points.name_component("copy")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file", type=Path)
+    parser.add_argument("direction", choices=get_args(Direction))
+    parser.add_argument("url_file", type=Path, nargs="?")
+    arguments = parser.parse_args()
+    with exit_with_message():
+        url = database_url(arguments.url_file)
+        done = copy_database(arguments.file, arguments.direction, url, _say)
+        print(json.dumps(asdict(done)))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
