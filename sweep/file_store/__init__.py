@@ -13,6 +13,8 @@ Modules:
                        hash
     local_store        The file store of the machine that has the files: the data directory itself
     node_file_store    The file store of a node with an object store: files go there directly; the rest is on the head
+    object_folder      A folder in a bucket or a file system of fsspec: objects that appear complete, and patience with
+                       failures
     object_store       The file store in a bucket or a shared folder, through fsspec
     resumable_uploads  Uploads in parts, which continue where a broken connection or a restart of the head has ended
                        them
