@@ -8,6 +8,9 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, String, Table, insert
 from sqlalchemy.sql.sqltypes import TypeEngine
 
+from podium.db.copies.stored_values import TargetValues
+from podium.db.copies.table_copy import source_digest
+from podium.db.schema.engine import Database
 from podium.db.schema.tables import metadata, service
 
 # SQLite has no negative zero, PostgreSQL no NUL: those that a database has are given by the test.
@@ -23,6 +26,14 @@ def fill(connection: Connection, rows: int = 8, *, more: tuple[float | str, ...]
         if table is not service:
             made = [_row(table, number, rows, chance, more) for number in range(1, rows + 1)]
             connection.execute(insert(table), made)
+
+
+def digests(database: Database) -> list[tuple[int, int]]:
+    """Number and digest of the rows of each table; equal for equal rows in databases of both kinds."""
+    with database.read() as connection:
+        found = [source_digest(connection, table, TargetValues(postgres=True)) for table in metadata.sorted_tables]
+    database.close()
+    return [(each.rows, each.digest) for each in found]
 
 
 def _row(table: Table, number: int, rows: int, chance: random.Random, more: tuple[Any, ...]) -> dict[str, Any]:

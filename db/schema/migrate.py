@@ -150,6 +150,8 @@ def _has_content(path: Path) -> bool:
 
 def _refuse_used_directory(path: Path) -> None:
     """Raises `DatabaseError` if results exist: a new database would reuse their sweep ids and folders."""
+    if DataDirectory(path.parent).unfinished_restore.exists():
+        raise DatabaseError(f"{path.parent} is not completely restored; run the same `podium restore` again")
     trials = DataDirectory(path.parent).trials
     if trials.is_dir() and any(trials.iterdir()):
         raise DatabaseError(

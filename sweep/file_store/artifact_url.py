@@ -41,21 +41,21 @@ class ArtifactUrl:
         return f"{self.protocol}://{self.path}"
 
     @classmethod
-    def parse(cls, text: str) -> ArtifactUrl:
-        """Parse `--artifact-url`. Raises `ServiceError` that repeats no part of a URL that may hold credentials."""
+    def parse(cls, text: str, option: str = "--artifact-url") -> ArtifactUrl:
+        """Parse the URL of an option. Raises `ServiceError` that repeats no part of a URL that may hold credentials."""
         match = _URL.fullmatch(text)
         if match is None or match["protocol"] not in PROTOCOLS:
-            raise ServiceError(f"--artifact-url: write {EXAMPLES}, without `?` and `#`")
+            raise ServiceError(f"{option}: write {EXAMPLES}, without `?` and `#`")
         path = match["path"].rstrip("/")
         parts = path.split("/")
         if match["protocol"] == "file":
             if not path.startswith("/") or ".." in parts:
-                raise ServiceError("--artifact-url: file:// needs an absolute path, like file:///mnt/podium")
+                raise ServiceError(f"{option}: file:// needs an absolute path, like file:///mnt/podium")
             return cls("file", path)
         if not all(_PART.fullmatch(part) and part.strip(".") for part in parts):
             raise ServiceError(
-                f"--artifact-url: write {EXAMPLES}, with letters, digits and `._=+-` in the names, and without "
-                "credentials: these come from the environment or from --artifact-credentials FILE"
+                f"{option}: write {EXAMPLES}, with letters, digits and `._=+-` in the names, and without "
+                "credentials: these come from the environment or from a file of credentials"
             )
         return cls(match["protocol"], path)
 
@@ -70,7 +70,7 @@ class ArtifactUrl:
             options = {"use_listings_cache": False, "skip_instance_cache": True, **_OPTIONS.get(self.protocol, {})}
             filesystem = fsspec.filesystem(self.protocol, **options)
         except ImportError as error:
-            raise MissingExtraError(f"--artifact-url {self.protocol}://…", EXTRAS[self.protocol]) from error
+            raise MissingExtraError(f"{self.protocol}://…", EXTRAS[self.protocol]) from error
         return filesystem, self.path
 
 
@@ -79,8 +79,8 @@ def normalized(text: str) -> str:
     return str(ArtifactUrl.parse(text))
 
 
-def load_credentials(file: Path) -> None:
-    """Set the variables of `--artifact-credentials FILE` in this process: lines NAME=VALUE, and comments with #.
+def load_credentials(file: Path, option: str = "--artifact-credentials") -> None:
+    """Set the variables of a file of credentials in this process: lines NAME=VALUE, and comments with #.
 
     Raises `ServiceError`, also if other users may read the file.
     """
@@ -88,13 +88,13 @@ def load_credentials(file: Path) -> None:
         mode = file.stat().st_mode
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ServiceError(f"--artifact-credentials {file}: {getattr(error, 'strerror', None) or error}") from error
+        raise ServiceError(f"{option} {file}: {getattr(error, 'strerror', None) or error}") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise ServiceError(f"--artifact-credentials {file}: other users may read it; run `chmod 600 {file}`")
-    os.environ.update(_variables(file, lines))
+        raise ServiceError(f"{option} {file}: other users may read it; run `chmod 600 {file}`")
+    os.environ.update(_variables(f"{option} {file}", lines))
 
 
-def _variables(file: Path, lines: Iterable[str]) -> dict[str, str]:
+def _variables(place: str, lines: Iterable[str]) -> dict[str, str]:
     found = {}
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -102,7 +102,7 @@ def _variables(file: Path, lines: Iterable[str]) -> dict[str, str]:
             continue
         match = _VARIABLE.fullmatch(text)
         if match is None:  # the message does not repeat the line, which may hold a secret
-            raise ServiceError(f"--artifact-credentials {file}, line {number}: write NAME=VALUE")
+            raise ServiceError(f"{place}, line {number}: write NAME=VALUE")
         value = match["value"].strip()
         quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
         found[match["name"]] = value[1:-1] if quoted else value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -59,6 +60,16 @@ class ObjectFolder:
         protocols = (filesystem.protocol,) if isinstance(filesystem.protocol, str) else filesystem.protocol
         self.is_local = "file" in protocols
 
+    @property
+    def local(self) -> Path | None:
+        """The folder, if it is one of this machine's file systems."""
+        return Path(self._root) if self.is_local else None
+
+    def names(self) -> set[str]:
+        """The names of what is in it, also of folders."""
+        found = self._try("list it", self._listed, "ls", self._root)
+        return {str(each["name"]).rstrip("/").rpartition("/")[2] for each in found}
+
     @classmethod
     def open(cls, url: ArtifactUrl, *, patience_s: float = PATIENCE_S) -> ObjectFolder:
         """The folder at a URL. Raises `MissingExtraError`."""
@@ -68,6 +79,13 @@ class ObjectFolder:
     def put(self, name: str, path: Path, *, stopped: Callable[[], bool] = never) -> None:
         """Write a file as an object. `stopped`: asked before each new try; if it returns true, an error is raised."""
         self._try(f"write {name}", self._put, path, self._path(name), path.stat().st_size, stopped=stopped)
+
+    def move(self, name: str, path: Path) -> None:
+        """Like `put`, but a local folder does not copy a file that is in its file system. The file may be gone then."""
+        if self.local is None:
+            self.put(name, path)
+        else:
+            self._try(f"write {name}", self._move, path, self.local / name)
 
     def get(self, name: str, path: Path) -> None:
         """Write an object to a file. Raises `FileNotFoundError`."""
@@ -118,6 +136,12 @@ class ObjectFolder:
         if arrived != size:
             self._filesystem.rm_file(target)
             raise FileStoreError(f"{arrived} bytes arrived instead of {size}")
+
+    def _move(self, path: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        path.replace(target)
 
     def _write(self, target: str, content: bytes) -> None:
         if self.is_local:

@@ -38,6 +38,11 @@ class DataDirectory:
         return self.root / "backups"
 
     @property
+    def unfinished_restore(self) -> Path:
+        """What `podium restore` is restoring; removed when all files and the database are there."""
+        return self.root / "restore.json"
+
+    @property
     def service_lock(self) -> Path:
         return self.root / "service.lock"
 

@@ -11,28 +11,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from podium.db.copies.stored_values import TargetValues
-from podium.db.copies.table_copy import BATCH, source_digest
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.copies.table_copy import BATCH
+from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.postgres_engine import PostgresDatabase
-from podium.db.schema.tables import metadata, metrics
+from podium.db.schema.tables import metrics
 from podium.sweep.runtime.fail_points import POINTS, VARIABLE
 from podium.sweep.runtime.layout import DataDirectory
-from tests.filled_databases import fill
+from tests.filled_databases import digests, fill
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
 from tests.running_service import PODIUM
 
 POINTS_OF_A_COPY = [name for name in POINTS if name.startswith("copy.")]
 BATCHES = 4  # of the largest table
-
-
-def _content(database: Database) -> list[tuple[int, int]]:
-    with database.read() as connection:
-        found = [source_digest(connection, table, TargetValues(postgres=True)) for table in metadata.sorted_tables]
-    database.close()
-    return [(each.rows, each.digest) for each in found]
 
 
 @pytest.fixture
@@ -62,13 +54,13 @@ def test_copy_goes_on_after_each_kill(data: DataDirectory, tmp_path: Path) -> No
     points.mkdir()
     there = ["db", "copy", "to-postgres", "--json", "--data-dir", str(data.root), "--database-url-file", str(url)]
     there_kills = _copied_despite_kills([*PODIUM, *there], points)
-    assert _content(PostgresDatabase(url.read_text())) == _content(SqliteDatabase(data.database))
+    assert digests(PostgresDatabase(url.read_text())) == digests(SqliteDatabase(data.database))
 
     back = DataDirectory(tmp_path / "back")
     back.prepare()
     command = ["db", "copy", "from-postgres", "--json", "--data-dir", str(back.root), "--database-url-file", str(url)]
     back_kills = _copied_despite_kills([*PODIUM, *command], points)
-    assert _content(SqliteDatabase(back.database)) == _content(SqliteDatabase(data.database))
+    assert digests(SqliteDatabase(back.database)) == digests(SqliteDatabase(data.database))
     assert min(there_kills, back_kills) >= BATCHES
 
 

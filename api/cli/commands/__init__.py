@@ -29,6 +29,7 @@ Modules:
     token             `podium token create|list|revoke`: access tokens in addition to the data directory's admin token
     trial             `podium trial ...`
     trial_download    `podium trial download`: the files that a trial saved
+    backup          `podium backup` and `podium restore`: a service with its files, in a folder or an object store
     db              `podium db backup|check|upgrade|copy`: the database of a data directory, with or without a running
                     service
     demo            `podium demo`: a sweep, its best models and their ensemble on real data

@@ -1,0 +1,40 @@
+"""A consistent snapshot of the database of a running service: a file, and a connection that reads the same rows.
+
+The process of `podium backup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from podium.db.schema.backup import backup
+from podium.db.schema.engine import Database, SqliteDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSnapshot:
+    """The rows at one moment, and the database that has them, with those of now."""
+
+    kind: str
+    file: Path
+    connection: Connection
+    live: Database
+
+
+@contextmanager
+def sqlite_snapshot(path: Path, folder: Path) -> Iterator[DatabaseSnapshot]:
+    """A copy of the file in `folder`. Raises `DatabaseError`."""
+    file = folder / "podium.sqlite3"
+    backup(path, file)
+    copied, live = SqliteDatabase(file), SqliteDatabase(path)
+    try:
+        with copied.read() as connection:
+            yield DatabaseSnapshot("sqlite", file, connection, live)
+    finally:
+        copied.close()
+        live.close()
