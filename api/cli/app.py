@@ -44,7 +44,7 @@ COMMANDS = {
     "ensemble": CommandSource(_COMMANDS + "ensemble", "app", "Build, evaluate and query ensembles of trials."),
     "token": CommandSource(_COMMANDS + "token", "app", "Create, list and revoke access tokens."),
     "notify": CommandSource(_COMMANDS + "notify", "app", "Test notifications by mail, chat or webhook."),
-    "db": CommandSource(_COMMANDS + "db", "app", "Back up, check, upgrade or copy the database."),
+    "db": CommandSource(_COMMANDS + "db", "app", "Back up, restore, check, upgrade or copy the database."),
     "backup": CommandSource(_COMMANDS + "backup", "backup", "Back up the database and the files that it names."),
     "restore": CommandSource(_COMMANDS + "backup", "restore", "Restore a backup into a new data directory."),
     "schema": CommandSource(_COMMANDS + "schema", "schema", "Print the JSON Schema of the sweep file, for editors."),

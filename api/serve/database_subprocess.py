@@ -16,23 +16,22 @@ from podium.api.serve.child_process import start_process
 from podium.sweep.values.errors import DatabaseError
 
 _CHECK_S = 0.1  # between two checks whether the service is stopping
-_FOLDER = "podium.db.schema."
-_COPIES = "podium.db.copies."
+_FOLDER = "podium.db."
 
 
 def run(program: str, *arguments: str | Path) -> dict[str, Any]:
-    """The JSON output of `python -m podium.db.schema.PROGRAM ARGUMENTS`. Raises `DatabaseError` with its last line."""
+    """The JSON output of `python -m podium.db.PROGRAM ARGUMENTS`. Raises `DatabaseError` with its last line."""
     command = [sys.executable, "-P", "-m", f"{_FOLDER}{program}", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o077)
     return _answer(program, done.returncode, done.stdout, done.stderr)
 
 
 def run_reporting(program: str, *arguments: str | Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """The JSON output of `python -m podium.db.copies.PROGRAM ARGUMENTS`, which reports its progress by lines.
+    """The JSON output of `python -m podium.db.PROGRAM ARGUMENTS`, which reports its progress by lines.
 
     Raises `DatabaseError` with its last line.
     """
-    command = [sys.executable, "-P", "-m", f"{_COPIES}{program}", *map(str, arguments)]
+    command = [sys.executable, "-P", "-m", f"{_FOLDER}{program}", *map(str, arguments)]
     last = ""
     with (
         tempfile.TemporaryFile() as output,

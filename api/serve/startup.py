@@ -65,7 +65,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
 def _prepare(data: DataDirectory, log: Callable[[str], None], is_stopping: Callable[[], bool]) -> None:
     """Migrate the database, import what the components share, and create the first token."""
     shared_imports.import_shared(shared_imports.DATABASE)
-    migration = BackgroundProgram("migrate", data.database)
+    migration = BackgroundProgram("schema.migrate", data.database)
     shared_imports.import_shared(shared_imports.COMPONENTS, is_stopping)
     migration.answer(is_stopping)
     if not data.admin_token.exists():

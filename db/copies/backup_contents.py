@@ -1,4 +1,4 @@
-"""The files that a snapshot of the database names, and what became of those that are gone; `podium backup`."""
+"""The files that a snapshot of the database names, and why some are gone; `podium backup`."""
 
 from __future__ import annotations
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect
 
 from podium.db.copies import copy_marker, table_copy
+from podium.db.copies.postgres_sessions import refuse_service
 from podium.db.copies.stored_values import TargetValues
 from podium.db.schema.database_url import database_url
 from podium.db.schema.dialect import is_postgres
@@ -30,13 +30,7 @@ from podium.db.schema.tables import metadata
 from podium.sweep.runtime import fail_points
 from podium.sweep.values.errors import DatabaseError
 
-CLOSING_S = 1.0  # after which a connection is not one that is being closed
-CHECK_S = 0.05
 Direction = Literal["to-postgres", "from-postgres"]
-_SESSIONS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    " AND application_name = 'podium'"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +132,12 @@ def _postgres(url: str, *, create_it: bool) -> Iterator[Place]:
 
     database = PostgresDatabase(url)
     try:
-        _refuse_service(database, database.name)
+        refuse_service(database, database.name)
         if create_it and _is_empty(database):
             migrate_postgres(url)
         yield Place(database, database.name)
     finally:
         database.close()
-
-
-def _refuse_service(database: Database, name: str) -> None:
-    """Raises `DatabaseError` if other processes of Podium are connected; a session that is being closed ends soon."""
-    until_s = time.monotonic() + CLOSING_S
-    while sessions := _sessions(database):
-        if time.monotonic() > until_s:
-            many = "another connection" if sessions == 1 else f"{sessions} other connections"
-            raise DatabaseError(f"{name} is in use: Podium has {many} to it; stop that service first")
-        time.sleep(CHECK_S)
-
-
-def _sessions(database: Database) -> int:
-    with database.write() as connection:
-        found: int = connection.execute(text(_SESSIONS)).scalar_one()
-    return found
 
 
 def _is_empty(database: Database) -> bool:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from sqlalchemy import select, text
 
-import podium
 from podium.db.copies import backup_contents
 from podium.db.copies.backup_files import BackupFiles
 from podium.db.copies.backup_manifest import Manifest
@@ -30,6 +29,7 @@ from podium.db.schema.tables import service
 from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.file_store.artifact_url import load_credentials
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.package_versions import versions
 
 Say = Callable[[str], None]
 MAX_PROBLEMS = 20  # in the result; the manifest has all
@@ -78,7 +78,7 @@ def full_backup(
         manifest = Manifest(
             service=name,
             created_at=created_at,
-            podium_version=podium.__version__,
+            podium_version=versions().get("podium", ""),
             schema=schema,
             kind=taken.kind,
             database=database,

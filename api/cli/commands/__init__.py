@@ -30,8 +30,7 @@ Modules:
     trial             `podium trial ...`
     trial_download    `podium trial download`: the files that a trial saved
     backup          `podium backup` and `podium restore`: a service with its files, in a folder or an object store
-    db              `podium db backup|check|upgrade|copy`: the database of a data directory, with or without a running
-                    service
+    db              `podium db backup|restore|check|upgrade|copy`: the database of a service, with or without it running
     demo            `podium demo`: a sweep, its best models and their ensemble on real data
     devices         `podium devices ...`: the devices, their trials and members, and which accept no trials
     doctor          `podium doctor`: checks the invariants of a data directory

@@ -36,7 +36,9 @@ def backup(
     if not data.root.is_dir():
         raise DataDirectoryError(f"there is no data directory {data.root}; name another with --data-dir")
     options = [*_credentials(credentials), *(["--datasets"] if datasets else [])]
-    done = lazy.database_subprocess.run_reporting("full_backup", data.root, _absolute(place), *options, say=_progress)
+    done = lazy.database_subprocess.run_reporting(
+        "copies.full_backup", data.root, _absolute(place), *options, say=_progress
+    )
     if as_json:
         lazy.terminal_output.print_json(done)
     else:
@@ -65,7 +67,7 @@ def restore(
     data, options = DataDirectory(data_dir.absolute()), _credentials(credentials)
     if list_them:
         found = lazy.database_subprocess.run_reporting(
-            "full_restore", _absolute(place), data.root, "--list", *options, say=_progress
+            "copies.full_restore", _absolute(place), data.root, "--list", *options, say=_progress
         )
         _print_list(found, as_json)
         return
@@ -77,7 +79,7 @@ def restore(
         raise DataDirectoryError(f"cannot create {data.root}: {error.strerror}") from error
     with lazy.service_locked(data, "give a new folder with --data-dir"):
         done = lazy.database_subprocess.run_reporting(
-            "full_restore", _absolute(place), data.root, *options, say=_progress
+            "copies.full_restore", _absolute(place), data.root, *options, say=_progress
         )
     if as_json:
         lazy.terminal_output.print_json(done)

@@ -1,4 +1,4 @@
-"""`podium db backup|check|upgrade|copy`: the database of a data directory, with or without a running service; CLI."""
+"""`podium db backup|restore|check|upgrade|copy`: the database of a service, with or without it running; CLI."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir, is_postgres
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -24,12 +24,18 @@ def backup(
     file: Annotated[Path | None, typer.Argument(help="target file; default: a new file in DATA_DIR/backups")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     force: Annotated[bool, typer.Option("--force", help="overwrite the file if it exists")] = False,
+    url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the database to a file; the service may be running."""
-    data = DataDirectory(data_dir.absolute())
-    target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.sqlite3").absolute()
-    done = lazy.database_subprocess.run("backup", data.database, target, *(["--force"] if force else []))
+    """Copy the database to a file; the service may be running. A PostgreSQL database is written by pg_dump."""
+    data, run = DataDirectory(data_dir.absolute()), lazy.database_subprocess.run
+    postgres, options = is_postgres(url_file), ["--force"] if force else []
+    suffix = "pgdump" if postgres else "sqlite3"
+    target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.{suffix}").absolute()
+    if postgres:
+        done = run("copies.postgres_commands", "backup", target, *options, *_named(url_file))
+    else:
+        done = run("schema.backup", data.database, target, *options)
     if as_json:
         lazy.terminal_output.print_json(done)
     else:
@@ -37,33 +43,69 @@ def backup(
 
 
 @app.command()
-def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Check the database for damage, and its file system. Exits with 1 if there are problems."""
-    found = lazy.database_subprocess.run("integrity_check", DataDirectory(data_dir.absolute()).database)
-    if as_json:
-        lazy.terminal_output.print_json(found)
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a file of `podium db backup`")],
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    url_file: DatabaseUrlFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replace the database of a stopped service by a backup; PostgreSQL: write the backup into an empty database.
+
+    The replaced database is kept in DATA_DIR/backups.
+    """
+    if is_postgres(url_file):
+        done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *_named(url_file))
     else:
-        write = lazy.terminal_output.console.print
-        write(
-            f"{found['path']}: {'ok' if not found['problems'] else 'not ok'}; {found['bytes'] / 1e6:,.1f} MB, "
-            f"schema {found['schema'] or '–'}, journal {found['journal_mode'] or '–'}, SQLite {found['sqlite']}, "
-            f"on {found['file_system'] or 'an unknown file system'} with {found['free_bytes'] / 1e6:,.0f} MB free",
-            soft_wrap=True,
-        )
-        for kind, lines in (("problem", found["problems"]), ("advice", found["advice"])):
-            for line in lines:
-                write(f"{kind}: {line}", soft_wrap=True, markup=False)
-    raise typer.Exit(1 if found["problems"] else 0)
+        data = _existing(data_dir)
+        with lazy.service_locked(data, "stop it before a restore"):
+            done = lazy.database_subprocess.run("copies.sqlite_restore", file.absolute(), data.database)
+    if as_json:
+        lazy.terminal_output.print_json(done)
+        return
+    kept = "" if done["kept"] is None else f"; the replaced database: {done['kept']}"
+    _print(f"restored {done['path']}, schema {done['schema']}{kept}")
 
 
 @app.command()
-def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Upgrade the database to the schema of this version. Backs it up first; `podium serve` does the same at start."""
-    data = DataDirectory(data_dir.absolute())
-    if not data.root.is_dir():
-        raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
-    with lazy.service_locked(data, "stop it before an upgrade"):
-        done = lazy.database_subprocess.run("migrate", data.database)
+def check(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = None, as_json: AsJson = False) -> None:
+    """Check the database for damage, and its file system or server. Exits with 1 if there are problems."""
+    if is_postgres(url_file):
+        names = [] if url_file is None else [url_file]
+        found = lazy.database_subprocess.run("integrity.postgres_check", *names)
+    else:
+        found = lazy.database_subprocess.run("schema.integrity_check", DataDirectory(data_dir.absolute()).database)
+    if as_json:
+        lazy.terminal_output.print_json(found)
+    else:
+        _print(f"{found['path']}: {'ok' if not found['problems'] else 'not ok'}; {_described(found)}")
+        for kind, lines in (("problem", found["problems"]), ("advice", found["advice"])):
+            for line in lines:
+                _print(f"{kind}: {line}")
+    raise typer.Exit(1 if found["problems"] else 0)
+
+
+def _described(found: dict[str, Any]) -> str:
+    about = f"{found['bytes'] / 1e6:,.1f} MB, schema {found['schema'] or '–'}, "
+    if "server" in found:
+        return f"{about}PostgreSQL {found['server']}, {'with' if found['amcheck'] else 'without'} amcheck"
+    return (
+        f"{about}journal {found['journal_mode'] or '–'}, SQLite {found['sqlite']}, "
+        f"on {found['file_system'] or 'an unknown file system'} with {found['free_bytes'] / 1e6:,.0f} MB free"
+    )
+
+
+@app.command()
+def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = None, as_json: AsJson = False) -> None:
+    """Upgrade the database to the schema of this version; `podium serve` does the same at start.
+
+    A file is backed up first. An empty PostgreSQL database gets its tables.
+    """
+    if is_postgres(url_file):
+        done = lazy.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(url_file))
+    else:
+        data = _existing(data_dir)
+        with lazy.service_locked(data, "stop it before an upgrade"):
+            done = lazy.database_subprocess.run("schema.migrate", data.database)
     if as_json:
         lazy.terminal_output.print_json(done)
         return
@@ -71,9 +113,22 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> No
         result = f"schema {done['now']} is up to date; nothing to do"
     elif done["before"] is None:
         result = f"created a new database with schema {done['now']}"
+    elif done["copy"] is None:
+        result = f"upgraded schema {done['before']} to {done['now']}"
     else:
         result = f"upgraded schema {done['before']} to {done['now']}; backup of the old database: {done['copy']}"
-    lazy.terminal_output.console.print(f"{done['path']}: {result}", soft_wrap=True, markup=False)
+    _print(f"{done['path']}: {result}")
+
+
+def _existing(data_dir: Path) -> DataDirectory:
+    data = DataDirectory(data_dir.absolute())
+    if not data.root.is_dir():
+        raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
+    return data
+
+
+def _named(url_file: Path | None) -> list[str | Path]:
+    return [] if url_file is None else ["--url-file", url_file.absolute()]
 
 
 class Direction(StrEnum):
@@ -94,12 +149,10 @@ def copy(
 
     The copy is verified row by row. If it is interrupted, the same command continues it.
     """
-    data = DataDirectory(data_dir.absolute())
-    if not data.root.is_dir():
-        raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
+    data = _existing(data_dir)
     with lazy.service_locked(data, "stop it before a copy"):
         done = lazy.database_subprocess.run_reporting(
-            "database_copy", data.database, direction, *([] if url_file is None else [url_file]), say=_progress
+            "copies.database_copy", data.database, direction, *([] if url_file is None else [url_file]), say=_progress
         )
     if as_json:
         lazy.terminal_output.print_json(done)
@@ -108,13 +161,17 @@ def copy(
     for table, rows in done["changed"].items():
         lines.append(f"note: {rows:,} rows of {table} have values that {_STORED_OTHERWISE[direction]}")
     for line in lines:
-        lazy.terminal_output.console.print(line, soft_wrap=True, markup=False)
+        _print(line)
 
 
 _STORED_OTHERWISE = {
     Direction.TO_POSTGRES: "PostgreSQL cannot store: the symbol \u2400 is in the place of NUL characters",
     Direction.FROM_POSTGRES: "SQLite cannot store: 0 is in the place of negative zero",
 }
+
+
+def _print(line: str) -> None:
+    lazy.terminal_output.console.print(line, soft_wrap=True, markup=False)
 
 
 def _progress(line: str) -> None:

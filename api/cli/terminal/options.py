@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -36,3 +37,9 @@ DatabaseUrlFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")
+DATABASE_URL = "PODIUM_DATABASE_URL"
+
+
+def is_postgres(url_file: Path | None) -> bool:
+    """Whether the database of the service is PostgreSQL's: its URL is in a file, or in the environment."""
+    return url_file is not None or bool(os.environ.get(DATABASE_URL))

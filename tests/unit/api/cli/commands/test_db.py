@@ -17,6 +17,7 @@ from podium.db.schema.engine import Database, SqliteDatabase, connect
 from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium
 from tests.databases import sqlite_content
+from tests.filled_databases import digests
 
 
 @pytest.fixture
@@ -201,3 +202,119 @@ def test_url_that_cannot_be_used_is_refused_without_its_password(
     assert code == 3
     assert message.format(file=file) in err
     assert "secret" not in out + err
+
+
+# Restore, and the other commands on PostgreSQL.
+
+
+@pytest.mark.sqlite
+def test_restore_puts_a_backup_in_place_and_keeps_the_other(
+    podium: Podium, data: DataDirectory, tmp_path: Path
+) -> None:
+    file = tmp_path / "copy.sqlite3"
+    assert podium("db", "backup", file, "--data-dir", data.root)[0] == 0
+    database = SqliteDatabase(data.database)
+    _add_event(database)
+    code, _, err = podium("db", "restore", tmp_path / "none", "--data-dir", data.root)
+    assert (code, err) == (3, f"there is no database at {tmp_path / 'none'}; give its folder with --data-dir\n")
+    with FileLock(data.service_lock):
+        code, _, err = podium("db", "restore", file, "--data-dir", data.root)
+        assert code == 3 and "stop it before a restore" in err
+    code, out, _ = podium("db", "restore", file, "--data-dir", data.root, "--json")
+    database.close()
+    done = json.loads(out)
+    assert code == 0
+    assert _events(data.database) == 0
+    assert _events(Path(done["kept"])) == 1
+    assert sorted(path.name for path in data.root.glob("podium.sqlite3*")) == ["podium.sqlite3"]
+
+
+@pytest.mark.sqlite
+def test_damaged_backup_is_not_restored(podium: Podium, data: DataDirectory, tmp_path: Path) -> None:
+    file = tmp_path / "copy.sqlite3"
+    content = bytearray(data.database.read_bytes())
+    content[8192:12288] = bytes(4096)
+    file.write_bytes(content)
+    before = data.database.read_bytes()
+    code, _, err = podium("db", "restore", file, "--data-dir", data.root)
+    assert code == 3 and f"{file} cannot be restored: " in err
+    assert data.database.read_bytes() == before
+
+
+@pytest.mark.sqlite
+def test_damaged_database_is_replaced_by_a_backup(podium: Podium, data: DataDirectory, tmp_path: Path) -> None:
+    file = tmp_path / "copy.sqlite3"
+    assert podium("db", "backup", file, "--data-dir", data.root)[0] == 0
+    data.database.write_bytes(b"not a database")
+    code, out, _ = podium("db", "restore", file, "--data-dir", data.root, "--json")
+    assert code == 0
+    assert Path(json.loads(out)["kept"]).read_bytes() == b"not a database"
+    assert _events(data.database) == 0
+
+
+@pytest.fixture
+def on_postgres(url_file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty database, in the environment."""
+    monkeypatch.setenv("PODIUM_DATABASE_URL", url_file.read_text())
+    return url_file.read_text()
+
+
+def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
+    from podium.db.schema.postgres_engine import PostgresDatabase
+    from tests.postgres_databases import NAME
+    from tests.postgres_server import postgres_server
+
+    code, out, _ = podium("db", "upgrade", "--data-dir", tmp_path)
+    assert code == 0 and "created a new database with schema" in out
+    database = PostgresDatabase(on_postgres)
+    _add_event(database)
+    file = tmp_path / "copy.pgdump"
+    code, out, _ = podium("db", "backup", file, "--data-dir", tmp_path, "--json")
+    assert code == 0
+    assert json.loads(out) == {"path": str(file), "bytes": file.stat().st_size}
+    assert file.stat().st_mode & 0o077 == 0
+    wanted = digests(database)
+    code, _, err = podium("db", "backup", file, "--data-dir", tmp_path)
+    assert code == 3 and "exists; give another file" in err
+    code, _, err = podium("db", "restore", file, "--data-dir", tmp_path)
+    assert code == 3 and "is not empty" in err
+    postgres_server().create(NAME)
+    code, out, _ = podium("db", "restore", file, "--data-dir", tmp_path)
+    assert code == 0 and f"restored {file}" in out
+    assert digests(database) == wanted
+    file.write_bytes(b"PGDMP damaged")
+    postgres_server().create(NAME)
+    code, _, err = podium("db", "restore", file, "--data-dir", tmp_path)
+    assert code == 3 and err.startswith("pg_restore failed: ")
+
+
+def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
+    from podium.db.schema.postgres_engine import PostgresDatabase
+    from tests.filled_databases import fill
+    from tests.postgres_databases import NAME
+    from tests.postgres_server import postgres_server
+
+    code, out, _ = podium("db", "check", "--data-dir", tmp_path, "--json")
+    assert code == 1 and json.loads(out)["problems"] == ["not a Podium database, or empty; give another URL"]
+    podium("db", "upgrade", "--data-dir", tmp_path)
+    code, out, _ = podium("db", "check", "--data-dir", tmp_path)
+    assert code == 0, out
+    assert "ok; " in out and "without amcheck" in out and "CREATE EXTENSION amcheck" in out
+    postgres_server().execute("CREATE EXTENSION amcheck", NAME)
+    functions = "bt_index_check(regclass, boolean), bt_index_check(regclass), verify_heapam"
+    postgres_server().execute(f"GRANT EXECUTE ON FUNCTION {functions} TO podium", NAME)
+    code, out, _ = podium("db", "check", "--data-dir", tmp_path)
+    assert code == 0 and "with amcheck" in out
+    database = PostgresDatabase(on_postgres)
+    with database.write() as connection:
+        fill(connection, 2)
+    database.close()
+    code, out, _ = podium("db", "check", "--data-dir", tmp_path, "--json")
+    assert code == 1 and json.loads(out)["problems"]
+
+
+def test_backup_of_what_is_not_podiums_is_refused(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
+    assert on_postgres
+    code, _, err = podium("db", "backup", tmp_path / "copy", "--data-dir", tmp_path)
+    assert code == 3 and "is not a Podium database, or empty" in err
+    assert not (tmp_path / "copy").exists()
