@@ -36,7 +36,7 @@ from tests.repository import ROOT
 # The last commit with each schema.
 COMMITS = {
     "0001": "1bcae25aa", "0002": "65b4ec0f5", "0003": "9471f9daa", "0004": "845b754fb", "0005": "5e568dba1",
-    "0006": "bf4d6e8fc", "0007": "aa77182ec", "0010": "77f4efb65", "0011": "686562544",
+    "0006": "bf4d6e8fc", "0007": "aa77182ec", "0010": "77f4efb65", "0011": "686562544", "0013": "898003594",
 }  # fmt: skip
 FROM_THE_NEXT = {"0008": "0009", "0009": "0010", "0012": "0013"}
 WITH_FILES = ("0011", "0013")

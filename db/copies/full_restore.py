@@ -22,7 +22,7 @@ from podium.db.copies.backup_repository import BackupRepository
 from podium.db.schema import dialect
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
-from podium.db.schema.migrate import known_schema
+from podium.db.schema.schema_version import known_schema
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.sweep.file_store.artifact_url import load_credentials
 from podium.sweep.runtime.atomic_files import write_atomic

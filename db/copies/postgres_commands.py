@@ -19,9 +19,9 @@ from podium.db.copies import postgres_programs
 from podium.db.copies.postgres_sessions import refuse_service
 from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
-from podium.db.schema.migrate import known_schema
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.schema.schema_version import known_schema
 from podium.sweep.values.errors import DatabaseError
 
 
@@ -77,7 +77,7 @@ def schema_of(url: str) -> str:
         database.close()
     if found is None:
         raise DatabaseError(f"{database.name} is not a Podium database, or empty")
-    return known_schema(database.name, found, "database")
+    return known_schema(database.name, found)
 
 
 def main() -> None:

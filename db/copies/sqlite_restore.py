@@ -15,7 +15,7 @@ from pathlib import Path
 from podium.db.schema.backup import backup
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.integrity_check import check
-from podium.db.schema.migrate import known_schema
+from podium.db.schema.schema_version import known_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -30,7 +30,7 @@ def restore(source: Path, path: Path) -> tuple[str, str | None]:
     found = check(source)
     if found.problems or found.schema is None:
         raise DatabaseError(f"{source} cannot be restored: {found.problems[0]}")
-    known_schema(str(source), found.schema)
+    known_schema(str(source), found.schema, source)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         backup(source, temporary, force=True)

@@ -9,17 +9,8 @@ Modules:
     node_checks                 Invariants of the nodes of a running service, by their last reports
     notification_checks         What did not reach the targets of notifications
     population_interval_checks  Invariants of the intervals of populations, as SQL queries
+    postgres_check              `podium db check` on PostgreSQL: the rows, and what PostgreSQL itself finds; read-only
     row_checks                  Invariants of the database rows as SQL queries that find breaches
     rules                       An invariant of the database as a query that finds its violations
     usage_checks                Invariants of what attempts used, as SQL queries
-    file_checks          Invariants of files and processes against the database
-    interval_checks      Invariants of the intervals of populations, as SQL queries
-    main                 Entry point of `podium doctor`: checks the invariants of rows, files and processes
-    metric_checks        Invariants of the summaries of metrics: they are what the points give
-    node_checks          Invariants of the nodes of a running service, by their last reports
-    notification_checks  What did not reach the targets of notifications
-    postgres_check       `podium db check` on PostgreSQL: the rows, and what PostgreSQL itself finds; read-only
-    row_checks           Invariants of the database rows as SQL queries that find breaches
-    rules                An invariant of the database as a query that finds its violations
-    usage_checks         Invariants of what attempts used, as SQL queries
 """

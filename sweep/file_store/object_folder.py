@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,7 +94,8 @@ class ObjectFolder:
 
     def read(self, name: str, **part: int) -> bytes:
         """An object, or its part from `start` up to, not including, `end`. Raises `FileNotFoundError`."""
-        return bytes(self._try(f"read {name}", self._filesystem.cat_file, self._path(name), **part))
+        cat = partial(self._filesystem.cat_file, self._path(name), **part)
+        return bytes(self._try(f"read {name}", cat))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small object."""

@@ -78,8 +78,8 @@ def _key(service: ServiceRig, trial_id: int) -> str:
     return service.data.relative(service.attempt(sweep_id, number).model)
 
 
-def _backup(service: ServiceRig, repository: BackupRepository, **options: bool) -> BackupResult:
-    return full_backup(service.data, repository, partial(sqlite_snapshot, service.data.database), **options)
+def _backup(service: ServiceRig, repository: BackupRepository, *, datasets: bool = False) -> BackupResult:
+    return full_backup(service.data, repository, partial(sqlite_snapshot, service.data.database), datasets=datasets)
 
 
 def _restore(repository: BackupRepository, root: Path, snapshot: str | None = None) -> RestoreResult:

@@ -12,7 +12,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from podium.db.integrity import row_checks
-from podium.db.schema.engine import sqlite_module
+from podium.db.schema.engine import SqliteDatabase, sqlite_module
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from tests.recorded_schemas import recorded, restore
