@@ -106,18 +106,14 @@ def test_each_service_has_a_name_of_its_own(postgres: PostgresDatabase) -> None:
 
 
 def test_interrupted_creation_leaves_nothing(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.db.schema.postgres_schema._FUNCTIONS", Unreadable())
+    def interrupt(_: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("podium.db.schema.postgres_engine.fail_point", interrupt)  # before the commit
     with pytest.raises(ZeroDivisionError):
         migrate_postgres(server.url(NAME))
     monkeypatch.undo()
     assert migrate_postgres(server.url(NAME)).before is None
-
-
-class Unreadable:
-    """A file whose reading is interrupted."""
-
-    def read_text(self) -> str:
-        raise ZeroDivisionError
 
 
 REFUSED = [
