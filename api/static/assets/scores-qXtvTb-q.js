@@ -1,1 +1,0 @@
-var e={mean:`Mean`,logit_mean:`Mean of logits`,weighted:`Weighted mean, fitted`,median:`Median`,trimmed_mean:`Trimmed mean`,hard_vote:`Hard vote`,stacking:`Stacking`},t={top_k:`Top k`,greedy:`Greedy`,diverse:`Diverse`,explicit:`Manual`},n={between_graph:`One process per member`,in_graph:`One program for all members`};export{e as n,t as r,n as t};
