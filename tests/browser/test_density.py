@@ -126,7 +126,7 @@ def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
         expect(heading).to_have_text(name)
         expect(heading.get_by_text("xxxx-v7")).to_be_in_viewport(ratio=1)
         more = page.get_by_role("button", name="+3 more tags")
-        expect(page.get_by_role("link", name="large-batch")).to_have_count(0)
+        expect(page.get_by_role("link", name="to-be-repeated")).to_have_count(0)
         more.click()
-        expect(page.get_by_role("link", name="large-batch")).to_be_visible()
+        expect(page.get_by_role("link", name="to-be-repeated")).to_be_visible()
         assert overflow_px(page) <= 0
