@@ -5,6 +5,7 @@ import type { Schemas } from "../api";
 import type { Size } from "../canvas";
 import { formatCount, formatNumber, formatValue } from "../format";
 import { token } from "../theme";
+import { trialHref } from "../trials/trial-names";
 import { shadeOf, shades } from "./colour";
 import { ExportMenu } from "./export";
 import type { Figure, Rows } from "./export-file";
@@ -18,9 +19,9 @@ const LABEL = 34;
 const TOP = 18;
 export const MOST_CELLS = 4_000; // elements of the page; of more, the newest intervals are drawn
 
-type Props = { intervals: readonly Interval[]; goal: "maximize" | "minimize"; metric: string };
+type Props = { sweepId: number; intervals: readonly Interval[]; goal: "maximize" | "minimize"; metric: string };
 
-export function Lineage({ intervals, goal, metric }: Props) {
+export function Lineage({ sweepId, intervals, goal, metric }: Props) {
   const { cells, arrows, trials, first, last } = useMemo(() => layoutOf(intervals, goal), [intervals, goal]);
   const colours = useMemo(() => shades(), []);
   const width = LABEL + (last - first + 1) * (CELL.width + CELL.gap);
@@ -36,7 +37,7 @@ export function Lineage({ intervals, goal, metric }: Props) {
             </text>
           ))}
           {trials.map((trial, row) => (
-            <Link key={trial.id} href={`/trials/${trial.id}`}>
+            <Link key={trial.id} href={trialHref(sweepId, trial.number)}>
               <text className="lineage-label lineage-trial" x={LABEL - 8} y={yOf(row) + CELL.height - 4}>
                 {trial.number}
               </text>

@@ -41,11 +41,11 @@ test("arrow keys step through the attempts, and Enter opens the trial", async ()
   expect(chart).toHaveAccessibleName(/^Timeline of 2 trials: 1 running, 1 repeated attempts\./);
   chart.focus();
   await userEvent.keyboard("{ArrowRight}{ArrowRight}");
-  expect(screen.getByRole("link", { name: "Trial 0, attempt 2: finished" })).toHaveAttribute("href", "/trials/100");
+  expect(screen.getByRole("link", { name: "Trial 0, attempt 2: finished" })).toHaveAttribute("href", "/sweeps/1/trials/0");
   await userEvent.keyboard("{ArrowDown}");
   expect(screen.getByRole("link", { name: "Trial 1: running" })).toBeVisible();
   await userEvent.keyboard("{Enter}");
-  expect(window.location.pathname).toBe("/trials/101");
+  expect(window.location.pathname).toBe("/sweeps/1/trials/1");
   await userEvent.keyboard("{Escape}");
   expect(screen.queryByRole("link")).toBeNull();
 });

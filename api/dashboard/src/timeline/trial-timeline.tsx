@@ -6,6 +6,7 @@ import { ExportMenu } from "../charts/export";
 import { Legend } from "../charts/legend";
 import { formatCount } from "../format";
 import { hover, useSelection } from "../selection";
+import { trialHref } from "../trials/trial-names";
 import { Button } from "../widgets/button";
 import { type Attempt, attemptsIn, describe, nearestAttempt, rowCount, spanOf } from "./attempts";
 import { AXIS, drawAttempts, GUTTER, rowsIn, xOf } from "./draw-attempts";
@@ -70,7 +71,7 @@ export function TrialTimelineChart({ attempts, sweepId, now, asRows, onAsRows }:
     const found = nearestAttempt(attempts, range, time, now);
     return found < 0 ? null : found;
   };
-  const open = (target: Attempt | null) => target && go(`/trials/${target.trialId}`);
+  const open = (target: Attempt | null) => target && go(trialHref(sweepId, target.number));
   const onKeyDown = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor((height - AXIS) / Math.max(row, 1)));
     const next = moved(attempts, index, event.key, page);
@@ -145,7 +146,7 @@ export function TrialTimelineChart({ attempts, sweepId, now, asRows, onAsRows }:
       <p className="trial-timeline-said" aria-live="polite">
         {active && said ? (
           <>
-            <Link href={`/trials/${active.trialId}`}>{said.title}</Link> {said.details}
+            <Link href={trialHref(sweepId, active.number)}>{said.title}</Link> {said.details}
           </>
         ) : (
           "Point at a bar, or press the arrow keys, to read its times."

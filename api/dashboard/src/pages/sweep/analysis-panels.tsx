@@ -110,7 +110,7 @@ export function LineagePanel({ sweepId }: { sweepId: number }) {
   return (
     <Framed size="wide" title="Lineage" hint="Each row is a trial, each cell an interval of its training">
       <QueryResult query={intervals} rows={6}>
-        {found => <Lineage intervals={found} goal={objective.goal} metric={objective.name} />}
+        {found => <Lineage sweepId={sweepId} intervals={found} goal={objective.goal} metric={objective.name} />}
       </QueryResult>
     </Framed>
   );
