@@ -222,7 +222,8 @@ def test_sort_value_is_read_once_per_trial(service: ServiceRig, sweep_id: int, p
         assert order is not None
         where = order.after([0.5] * len(order.columns), 3)
         statement = select(trials.c.id, *order.columns).select_from(order.source).where(where).order_by(*order.by())
-        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {statement.compile(compile_kwargs=LITERAL)}")).all()
+        query = statement.compile(dialect=connection.dialect, compile_kwargs=LITERAL)
+        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {query}")).all()
     assert [row[-1] for row in plan if "SUBQUERY" in row[-1]] == []
     assert len([row for row in plan if row[-1].startswith("SEARCH")]) == 1
 
