@@ -38,3 +38,19 @@ def sqlite_snapshot(path: Path, folder: Path) -> Iterator[DatabaseSnapshot]:
     finally:
         copied.close()
         live.close()
+
+
+@contextmanager
+def postgres_snapshot(url: str, folder: Path) -> Iterator[DatabaseSnapshot]:
+    """A file of `pg_dump` in `folder`, with the rows of one transaction. Raises `DatabaseError`."""
+    from podium.db.copies import postgres_programs
+    from podium.db.schema.postgres_engine import PostgresDatabase
+
+    file, live = folder / "podium.pgdump", PostgresDatabase(url)
+    try:
+        with live.read() as connection:
+            name = postgres_programs.exported_snapshot(connection)
+            postgres_programs.dump(url, file, snapshot=name)
+            yield DatabaseSnapshot("postgresql", file, connection, live)
+    finally:
+        live.close()

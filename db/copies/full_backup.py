@@ -23,7 +23,8 @@ from podium.db.copies import backup_contents
 from podium.db.copies.backup_files import BackupFiles
 from podium.db.copies.backup_manifest import Manifest
 from podium.db.copies.backup_repository import BackupRepository
-from podium.db.copies.database_snapshot import DatabaseSnapshot, sqlite_snapshot
+from podium.db.copies.database_snapshot import DatabaseSnapshot, postgres_snapshot, sqlite_snapshot
+from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.tables import service
 from podium.db.schema.unfinished_copy import refuse_unfinished
@@ -111,6 +112,10 @@ def main() -> None:
     parser.add_argument("place")
     parser.add_argument("--credentials", type=Path)
     parser.add_argument("--datasets", action="store_true")
+    parser.add_argument(
+        "--postgres", action="store_true", help="the database at the URL in the environment or --url-file"
+    )
+    parser.add_argument("--url-file", type=Path)
     arguments = parser.parse_args()
     with exit_with_message():
         if arguments.credentials is not None:
@@ -119,7 +124,9 @@ def main() -> None:
         done = full_backup(
             data,
             BackupRepository.open(arguments.place),
-            partial(sqlite_snapshot, data.database),
+            partial(postgres_snapshot, database_url(arguments.url_file))
+            if arguments.postgres
+            else partial(sqlite_snapshot, data.database),
             datasets=arguments.datasets,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )

@@ -20,7 +20,8 @@ from sqlalchemy import Connection, delete
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest, RemovedFile
 from podium.db.copies.backup_repository import BackupRepository
 from podium.db.schema import dialect
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.database_url import database_url
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.schema_version import known_schema
 from podium.db.schema.tables import artifacts, removed_artifacts
@@ -48,11 +49,20 @@ class RestoreResult:
 
 
 def full_restore(
-    repository: BackupRepository, data: DataDirectory, *, snapshot: str | None = None, say: Say = lambda _: None
+    repository: BackupRepository,
+    data: DataDirectory,
+    *,
+    snapshot: str | None = None,
+    url: str | None = None,
+    say: Say = lambda _: None,
 ) -> RestoreResult:
-    """Restore a snapshot, by default the newest. Raises `DatabaseError`, `DataDirectoryError` or `FileStoreError`."""
+    """Restore a snapshot, by default the newest. `url`: of an empty PostgreSQL database, if the snapshot has one.
+
+    Raises `DatabaseError`, `DataDirectoryError` or `FileStoreError`.
+    """
     name, manifest = repository.manifest(snapshot)
     known_schema(f"the snapshot {name}", manifest.schema)
+    _check_kind(manifest, name, url)
     _begin(data, {"place": repository.name, "snapshot": name})
     data.prepare()
     said_s = time.monotonic()
@@ -61,7 +71,7 @@ def full_restore(
         if time.monotonic() - said_s > SAY_EVERY_S:
             said_s = time.monotonic()
             say(f"{number:,} of {len(manifest.files):,} files restored")
-    _restore_database(repository, manifest, data)
+    _restore_database(repository, manifest, data, url)
     data.unfinished_restore.unlink()
     return RestoreResult(
         data_dir=str(data.root),
@@ -96,20 +106,47 @@ def _restore_file(repository: BackupRepository, file: BackedUpFile, data: DataDi
         repository.fetch(file, path)
 
 
-def _restore_database(repository: BackupRepository, manifest: Manifest, data: DataDirectory) -> None:
-    """Put the database in its place, with the record of the files that were removed before they were copied."""
-    if manifest.kind != "sqlite":
-        raise DatabaseError("the snapshot has a PostgreSQL database; give an empty one with --database-url-file")
-    incomplete = data.database.with_name(f".{data.database.name}.restored.tmp")
-    repository.fetch(manifest.database, incomplete)
-    database = SqliteDatabase(incomplete)
+def _restore_database(repository: BackupRepository, manifest: Manifest, data: DataDirectory, url: str | None) -> None:
+    """Write the database, with the record of the files that were removed before they were copied."""
+    incomplete = data.database.with_name(f".{manifest.database.key}.restored.tmp")
+    try:
+        repository.fetch(manifest.database, incomplete)
+        if url is None:
+            _write_removed(SqliteDatabase(incomplete), manifest)
+            incomplete.replace(data.database)
+        else:
+            _restore_postgres(url, incomplete, manifest)
+    finally:
+        incomplete.unlink(missing_ok=True)
+
+
+def _restore_postgres(url: str, file: Path, manifest: Manifest) -> None:
+    from podium.db.copies import postgres_programs
+    from podium.db.schema.postgres_engine import PostgresDatabase
+
+    postgres_programs.restore(url, file)
+    _write_removed(PostgresDatabase(url), manifest)
+
+
+def _write_removed(database: Database, manifest: Manifest) -> None:
     try:
         with database.write() as connection:
-            connection.exec_driver_sql("SELECT 1")
             record_removed(connection, manifest.removed)
     finally:
         database.close()
-    incomplete.replace(data.database)
+
+
+def _check_kind(manifest: Manifest, name: str, url: str | None) -> None:
+    """Raises `DatabaseError` if the snapshot is of the other kind of database."""
+    if manifest.kind == "sqlite" and url is not None:
+        raise DatabaseError(
+            f"the snapshot {name} has an SQLite database: restore it without a URL of a database, then move it by "
+            "`podium db copy to-postgres`"
+        )
+    if manifest.kind != "sqlite" and url is None:
+        raise DatabaseError(
+            f"the snapshot {name} has a PostgreSQL database: give the URL of an empty one by --database-url-file"
+        )
 
 
 def record_removed(connection: Connection, removed: tuple[RemovedFile, ...]) -> None:
@@ -130,6 +167,8 @@ def main() -> None:
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--snapshot")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--url-file", type=Path)
     parser.add_argument("--credentials", type=Path)
     arguments = parser.parse_args()
     with exit_with_message():
@@ -143,6 +182,7 @@ def main() -> None:
             repository,
             DataDirectory(arguments.data_dir),
             snapshot=arguments.snapshot,
+            url=database_url(arguments.url_file) if arguments.postgres else None,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
         print(json.dumps(asdict(done)))

@@ -92,10 +92,9 @@ class ObjectFolder:
         """Write an object to a file. Raises `FileNotFoundError`."""
         self._try(f"read {name}", self._filesystem.get_file, self._path(name), str(path))
 
-    def read(self, name: str, **part: int) -> bytes:
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         """An object, or its part from `start` up to, not including, `end`. Raises `FileNotFoundError`."""
-        cat = partial(self._filesystem.cat_file, self._path(name), **part)
-        return bytes(self._try(f"read {name}", cat))
+        return bytes(self._try(f"read {name}", self._filesystem.cat_file, self._path(name), start=start, end=end))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small object."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir, is_postgres
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -25,6 +25,7 @@ def backup(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     datasets: Annotated[bool, typer.Option("--datasets", help="include the prepared arrays of data sets")] = False,
     credentials: Credentials = None,
+    url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Back up the database and the files that it names; the service may be running.
@@ -35,7 +36,7 @@ def backup(
     data = DataDirectory(data_dir.absolute())
     if not data.root.is_dir():
         raise DataDirectoryError(f"there is no data directory {data.root}; name another with --data-dir")
-    options = [*_credentials(credentials), *(["--datasets"] if datasets else [])]
+    options = [*_credentials(credentials), *_database(url_file), *(["--datasets"] if datasets else [])]
     done = lazy.database_subprocess.run_reporting(
         "copies.full_backup", data.root, _absolute(place), *options, say=_progress
     )
@@ -58,13 +59,14 @@ def restore(
     snapshot: Annotated[str | None, typer.Option(metavar="NAME", help="default: the newest")] = None,
     list_them: Annotated[bool, typer.Option("--list", help="print the names of the snapshots")] = False,
     credentials: Credentials = None,
+    url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Restore a snapshot of `podium backup` into a new data directory.
 
     If it is interrupted, the same command continues it.
     """
-    data, options = DataDirectory(data_dir.absolute()), _credentials(credentials)
+    data, options = DataDirectory(data_dir.absolute()), [*_credentials(credentials), *_database(url_file)]
     if list_them:
         found = lazy.database_subprocess.run_reporting(
             "copies.full_restore", _absolute(place), data.root, "--list", *options, say=_progress
@@ -111,6 +113,12 @@ def _absolute(place: str) -> str:
 
 def _credentials(file: Path | None) -> list[str]:
     return [] if file is None else ["--credentials", str(file.absolute())]
+
+
+def _database(url_file: Path | None) -> list[str]:
+    if not is_postgres(url_file):
+        return []
+    return ["--postgres", *([] if url_file is None else ["--url-file", str(url_file.absolute())])]
 
 
 def _size(size: int) -> str:

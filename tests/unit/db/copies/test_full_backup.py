@@ -79,7 +79,8 @@ def _key(service: ServiceRig, trial_id: int) -> str:
 
 
 def _backup(service: ServiceRig, repository: BackupRepository, *, datasets: bool = False) -> BackupResult:
-    return full_backup(service.data, repository, partial(sqlite_snapshot, service.data.database), datasets=datasets)
+    taken = partial(sqlite_snapshot, service.data.database)
+    return full_backup(service.data, repository, taken, datasets=datasets)
 
 
 def _restore(repository: BackupRepository, root: Path, snapshot: str | None = None) -> RestoreResult:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from podium.db.schema.engine import Database, SqliteDatabase, connect
+from podium.db.schema.tables import sweeps, trials
 from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium
 from tests.databases import sqlite_content
@@ -290,7 +291,6 @@ def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres
 
 def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
     from podium.db.schema.postgres_engine import PostgresDatabase
-    from tests.filled_databases import fill
     from tests.postgres_databases import NAME
     from tests.postgres_server import postgres_server
 
@@ -307,10 +307,14 @@ def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -
     assert code == 0 and "with amcheck" in out
     database = PostgresDatabase(on_postgres)
     with database.write() as connection:
-        fill(connection, 2)
+        sweep = {"id": 1, "name": "a", "state": "finished", "spec": "{}", "metric": "m", "goal": "minimize"}
+        connection.execute(insert(sweeps).values(**sweep, run_cap=1, created_at=1.0, ended_at=2.0))
+        trial = {"id": 5, "sweep_id": 1, "number": 0, "state": "finished", "sampler": "random"}
+        connection.execute(insert(trials).values(**trial, created_at=1.0, ended_at=2.0))
     database.close()
     code, out, _ = podium("db", "check", "--data-dir", tmp_path, "--json")
-    assert code == 1 and json.loads(out)["problems"]
+    assert code == 1
+    assert any("finished with value none" in problem for problem in json.loads(out)["problems"])
 
 
 def test_backup_of_what_is_not_podiums_is_refused(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
