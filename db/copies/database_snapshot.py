@@ -5,8 +5,8 @@ The process of `podium backup`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ class DatabaseSnapshot:
     file: Path
     connection: Connection
     live: Database
+    end_reading: Callable[[], None] = lambda: None  # of the connection: a long transaction delays VACUUM of PostgreSQL
 
 
 @contextmanager
@@ -48,9 +49,10 @@ def postgres_snapshot(url: str, folder: Path) -> Iterator[DatabaseSnapshot]:
 
     file, live = folder / "podium.pgdump", PostgresDatabase(url)
     try:
-        with live.read() as connection:
+        with ExitStack() as reading:
+            connection = reading.enter_context(live.read())
             name = postgres_programs.exported_snapshot(connection)
             postgres_programs.dump(url, file, snapshot=name)
-            yield DatabaseSnapshot("postgresql", file, connection, live)
+            yield DatabaseSnapshot("postgresql", file, connection, live, reading.close)
     finally:
         live.close()

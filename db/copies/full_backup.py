@@ -68,13 +68,17 @@ def full_backup(
         name = rows.execute(select(service.c.name)).scalar_one()
         schema = rows.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
         refuse_unfinished(str(data.root), schema)
+        named = backup_contents.named_files(rows, data)
+        others = list(backup_contents.other_files(rows, data, datasets=datasets))
+        blocks = backup_contents.data_sets(rows)
+        taken.end_reading()
         repository.claim(name)
         repository.scan()
         database = repository.add(taken.file, taken.file.name, spool).file
         files = BackupFiles(data, repository, taken.live, spool, say)
-        for named in backup_contents.named_files(rows, data):
-            files.add_named(named)
-        for path in backup_contents.other_files(rows, data, datasets=datasets):
+        for file in named:
+            files.add_named(file)
+        for path in others:
             files.add_other(path)
         manifest = Manifest(
             service=name,
@@ -86,7 +90,7 @@ def full_backup(
             files=tuple(files.files.values()),
             removed=tuple(files.removed),
             problems=tuple(files.problems),
-            data=tuple(backup_contents.data_sets(rows)),
+            data=tuple(blocks),
         )
     return _result(repository, repository.save(manifest), manifest, files.copied_bytes)
 
