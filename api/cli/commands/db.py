@@ -147,7 +147,8 @@ def copy(
 ) -> None:
     """Copy the database of a data directory to an empty PostgreSQL database, or back; the service is stopped.
 
-    The copy is verified row by row. If it is interrupted, the same command continues it.
+    The copy is verified row by row. If it is interrupted, the same command continues it. `podium serve` does not run on
+    PostgreSQL yet.
     """
     data = _existing(data_dir)
     with lazy.service_locked(data, "stop it before a copy"):
