@@ -28,7 +28,7 @@ def backup(
     url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the database and the files that it names; the service may be running.
+    """Back up the database and the files that it names. The service may be running.
 
     Contents that the backup has already are not copied again. Exits with 1 if a file of the service is missing or
     damaged; everything else is in the backup then.
@@ -62,7 +62,7 @@ def restore(
     url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a snapshot of `podium backup` into a new data directory.
+    """Restore a backup into a new data directory.
 
     If it is interrupted, the same command continues it.
     """

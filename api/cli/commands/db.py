@@ -49,9 +49,9 @@ def restore(
     url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the database of a stopped service by a backup; PostgreSQL: write the backup into an empty database.
+    """Replace the database of a stopped service by a backup.
 
-    The replaced database is kept in DATA_DIR/backups.
+    The replaced database is kept in DATA_DIR/backups. With PostgreSQL, the backup is written into an empty database.
     """
     if is_postgres(url_file):
         done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *_named(url_file))
@@ -96,7 +96,7 @@ def _described(found: dict[str, Any]) -> str:
 
 @app.command()
 def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = None, as_json: AsJson = False) -> None:
-    """Upgrade the database to the schema of this version; `podium serve` does the same at start.
+    """Upgrade the database to the schema of this version. `podium serve` does the same at start.
 
     A file is backed up first. An empty PostgreSQL database gets its tables.
     """
@@ -145,10 +145,10 @@ def copy(
     url_file: DatabaseUrlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the database of a data directory to an empty PostgreSQL database, or back; the service is stopped.
+    """Copy the database to PostgreSQL, or back.
 
-    The copy is verified row by row. If it is interrupted, the same command continues it. `podium serve` does not run on
-    PostgreSQL yet.
+    The service must be stopped, and the target empty. The copy is verified row by row. If it is interrupted, the same
+    command continues it. `podium serve` does not run on PostgreSQL yet.
     """
     data = _existing(data_dir)
     with lazy.service_locked(data, "stop it before a copy"):

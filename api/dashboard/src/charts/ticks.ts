@@ -8,11 +8,9 @@ export type Unit = "duration" | "clock" | "megabytes";
 export type ValueTick = { value: number; label: string };
 export type ClockTick = ValueTick & { isDay: boolean }; // midnight
 
-const [LEAST_PLAIN, MOST_PLAIN] = [1e-3, 1e5]; // outside, numbers have an exponent or a prefix
+const [LEAST_PLAIN, MOST_PLAIN, MOST_PREFIXED] = [1e-3, 1e5, 1e9]; // outside, numbers have an exponent or a prefix
 const MOST_DECIMALS = 3; // of a number with a prefix
 const PREFIXES: readonly (readonly [string, number])[] = [
-  ["T", 1e12],
-  ["G", 1e9],
   ["M", 1e6],
   ["k", 1e3],
 ];
@@ -78,9 +76,9 @@ export function labelsOf(values: readonly number[]): string[] {
   if (most === 0) return values.map(() => "0");
   const step = leastStep(values) ?? most;
   const [prefix, size] = PREFIXES.find(([, each]) => most >= each) ?? ["", 1];
-  if (most >= MOST_PLAIN && most < 1e15 && decimalsOf(step / size) <= MOST_DECIMALS)
+  if (most >= MOST_PLAIN && most < MOST_PREFIXED && decimalsOf(step / size) <= MOST_DECIMALS)
     return withDecimals(values, size, prefix);
-  return most < LEAST_PLAIN || most >= 1e15 ? values.map(exponential) : withDecimals(values, 1, "");
+  return most < LEAST_PLAIN || most >= MOST_PREFIXED ? values.map(exponential) : withDecimals(values, 1, "");
 }
 
 function labelled(values: readonly number[]): ValueTick[] {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,10 +72,13 @@ def column(found: Any) -> tuple[Any, ...]:
 
 
 def condition(index: Any) -> str:
-    """The condition of a partial index."""
+    """The condition of a partial index. PostgreSQL shows `x IN (…)` as `x = ANY (ARRAY[…])`."""
     options = index.get("dialect_options", {})
-    found = options.get("sqlite_where", options.get("postgresql_where", ""))
-    return str(found).replace("(", "").replace(")", "").replace("::text", "")
+    found = str(options.get("sqlite_where", options.get("postgresql_where", "")))
+    if " = ANY " in found:
+        values = ", ".join(re.findall("'[^']*'", found))
+        return f"{re.findall(r'[a-z_]+', found)[0]} IN {values}"
+    return found.replace("(", "").replace(")", "").replace("::text", "")
 
 
 def test_new_database_has_the_tables_of_the_migrations(postgres: PostgresDatabase, tmp_path: Any) -> None:

@@ -30,9 +30,10 @@ def _sweep(sweep_id: int = 1, **changes: Any) -> Any:
     started = datetime.now(UTC) - timedelta(seconds=60)
     return {
         "id": sweep_id, "name": "digits", "state": "running", "reason": "", "wait_reason": None, "wait_message": "",
-        "run_cap": 12, "budget": None,
+        "value_rule": "max", "run_cap": 12, "budget": None,
         "counts": {"finished": 3, "pruned": 1, "running": 1}, "started_at": started.isoformat(),
-        "best": {"number": 2, "value": 0.91234, "values": None}, "spec": {"metric": {"name": "acc"}}, "warnings": [],
+        "best": {"number": 2, "value": 0.91234, "values": None}, "warnings": [],
+        "spec": {"metric": {"name": "acc", "goal": "maximize"}},
         **changes,
     }  # fmt: skip
 
