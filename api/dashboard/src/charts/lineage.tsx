@@ -97,7 +97,7 @@ function legendOf(metric: string): LegendItem[] {
   ];
 }
 
-function figureOf({ intervals, goal, metric }: Props, size: Size): Figure {
+function figureOf({ intervals, goal, metric }: Omit<Props, "sweepId">, size: Size): Figure {
   return {
     ...{ name: "lineage", title: "Lineage of the population", size: { ...size, width: Math.max(480, size.width) } },
     legend: legendOf(metric),

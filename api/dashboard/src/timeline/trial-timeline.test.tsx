@@ -41,7 +41,10 @@ test("arrow keys step through the attempts, and Enter opens the trial", async ()
   expect(chart).toHaveAccessibleName(/^Timeline of 2 trials: 1 running, 1 repeated attempts\./);
   chart.focus();
   await userEvent.keyboard("{ArrowRight}{ArrowRight}");
-  expect(screen.getByRole("link", { name: "Trial 0, attempt 2: finished" })).toHaveAttribute("href", "/sweeps/1/trials/0");
+  expect(screen.getByRole("link", { name: "Trial 0, attempt 2: finished" })).toHaveAttribute(
+    "href",
+    "/sweeps/1/trials/0",
+  );
   await userEvent.keyboard("{ArrowDown}");
   expect(screen.getByRole("link", { name: "Trial 1: running" })).toBeVisible();
   await userEvent.keyboard("{Enter}");

@@ -24,6 +24,7 @@ from podium.sweep.values.failure_messages import location, normalized
         ("first line 1\nsecond line 2", "first line <n>"),
         ("Expected float32 but got float64 in conv2d", "Expected float32 but got float64 in conv2d"),
         ("either/or is not a path", "either/or is not a path"),
+        ("0/x", "<n><path>"),
         ("", ""),
     ],
 )
