@@ -23,7 +23,7 @@ _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
 def normalized(message: str) -> str:
     """The first line of a message with placeholders, so that messages of the same failure are equal.
 
-    A normalized message stays as it is: text next to a placeholder is looked at again, as in `0/x`, `<n>/x`, `<n><path>`.
+    A normalized message stays as it is: text next to a placeholder is looked at again, as in `0/x`, `<n>/x`.
     """
     before, line = "", first_line(message)
     while line != before:  # each round that changes something leaves fewer characters outside of placeholders
