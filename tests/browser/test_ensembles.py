@@ -82,7 +82,8 @@ def test_page_shows_member_death_and_recovery(stage: Stage, visitor: Visitor) ->
     expect(row).to_contain_text("ready", timeout=60_000)
     wait_for("all of it is ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
     events = page.get_by_role("list", name="Events of the ensemble")
-    expect(events.get_by_text("Member 1 of version 1 died and is restarted").first).to_be_visible(timeout=SOON_MS)
+    died = f"Trial {member['trial_number']} of sweep {member['sweep_id']} in version 1 died and is restarted"
+    expect(events.get_by_text(died).first).to_be_visible(timeout=SOON_MS)
 
 
 def test_canary_is_built_evaluated_and_promoted(stage: Stage, visitor: Visitor) -> None:

@@ -45,6 +45,7 @@ def data(tmp_path: Path) -> DataDirectory:
     return made
 
 
+@pytest.mark.slow
 def test_copy_goes_on_after_each_kill(data: DataDirectory, tmp_path: Path) -> None:
     postgres_server().create(NAME)
     url = tmp_path / "url"

@@ -98,7 +98,14 @@ def test_database_of_a_newer_version_is_refused_unchanged(newer: DataDirectory, 
     assert newer.database.read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODULES if kind != "ray"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind in ("api", "scheduler") else pytest.mark.slow)
+        for kind in MODULES
+        if kind != "ray"
+    ],
+)
 def test_component_refuses_the_database_of_a_newer_version(newer: DataDirectory, tmp_path: Path, kind: str) -> None:
     runtime = RuntimeDirectory(tmp_path / "run")
     runtime.prepare()
