@@ -110,6 +110,7 @@ def test_sweep_runs_on_a_node_without_podium_and_its_slots_are_released(
     service.wait_until("a slot is opened again", lambda: service.state(again) == "finished", LONG_S)
 
 
+@pytest.mark.slow
 def test_two_services_do_not_see_each_other(
     service: Service, ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_two_services_do_not_see_each_other(
     wait_for("the processes of the killed service have ended", lambda: not _podium_processes(node))
 
 
+@pytest.mark.slow
 def test_stopped_service_leaves_nothing_on_the_cluster(
     ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:

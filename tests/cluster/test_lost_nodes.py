@@ -92,6 +92,7 @@ def test_trial_of_a_node_whose_cable_is_cut_is_repeated_elsewhere(
     assert {each.device for each in cluster.attempts(sweep_id) if each.state == "finished"} == {"cpu-0"}
 
 
+@pytest.mark.slow
 def test_short_cut_of_the_network_costs_no_attempt(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     node.unplug()
@@ -109,6 +110,7 @@ def test_trial_of_a_killed_machine_is_repeated_elsewhere(cluster: Cluster, node:
     _assert_each_trial_counts_once(cluster, sweep_id)
 
 
+@pytest.mark.slow
 def test_killed_raylet_ends_its_node_which_can_join_again(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     (raylet,) = [pid for pid in node.processes() if process_name(pid) == "raylet"]

@@ -173,6 +173,7 @@ def test_member_that_is_killed_is_started_again(ensemble: Ensemble) -> None:
     wait_for("all members answer", ensemble.is_complete)
 
 
+@pytest.mark.slow
 def test_worker_keeps_running_without_its_agent(ensemble: Ensemble) -> None:
     wait_for("all members answer", ensemble.is_complete)
     node = ensemble.nodes[1]

@@ -139,6 +139,7 @@ def test_log_of_a_trial_on_a_node_can_be_followed(cluster: Cluster, node: Machin
     assert _on(node, cluster, sweep_id).ended_at is None, "while the trial runs"
 
 
+@pytest.mark.slow
 def test_attempt_goes_on_when_the_agent_is_killed(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     (agent,) = [pid for pid in node.processes() if process_name(pid) == "podium-agent"]
@@ -149,6 +150,7 @@ def test_attempt_goes_on_when_the_agent_is_killed(cluster: Cluster, node: Machin
     assert (cluster.folder_of(sweep_id, far) / "artifacts" / "note.txt").read_text() == "0"
 
 
+@pytest.mark.slow
 def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machine, folder: Path) -> None:
     """The file is hidden from the node; its trials get the arrays."""
     source = folder / "table" / "rows.npz"
@@ -179,18 +181,21 @@ def test_script_with_modules_beside_it_runs_on_a_node(cluster: Cluster, node: Ma
     assert _on(node, cluster, sweep_id).state == "finished"
 
 
+@pytest.mark.slow
 def test_node_with_a_revoked_token_leaves(cluster: Cluster, node: Machine) -> None:
     cluster.command("token", "revoke", node.name, "--json")
     wait_for("its devices are gone", lambda: f"{node.name}:cpu-0" in cluster.devices("lost"), 60.0)
     wait_for("its processes have ended", lambda: "podium-guardian" not in map(process_name, node.processes()))
 
 
+@pytest.mark.slow
 def test_node_ends_with_the_command_that_joined_it(cluster: Cluster, node: Machine) -> None:
     (guardian,) = [pid for pid in node.processes() if process_name(pid) == "podium-guardian"]
     os.kill(psutil.Process(guardian).ppid(), signal.SIGKILL)
     wait_for("its processes have ended", lambda: not [pid for pid in node.processes() if _is_of_podium(pid)])
 
 
+@pytest.mark.slow
 def test_node_that_is_removed_leaves_after_its_trial(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     cluster.command("node", "remove", node.name, "--json")
@@ -233,6 +238,7 @@ def _is_of_podium(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_full_disk_of_a_node_fails_the_attempt_and_its_slot_goes_on(cluster: Cluster, folder: Path) -> None:
     """The trials of other machines continue meanwhile."""
     node, _ = cluster.join_with_disk("f", 1, DISK_MB)
@@ -263,6 +269,7 @@ def test_agent_that_is_killed_during_an_upload_continues_it(cluster: Cluster, no
     assert saved.read_bytes() == bytes(40 << 20)
 
 
+@pytest.mark.slow
 def test_next_trial_runs_while_files_are_sent_over_a_slow_network(
     cluster: Cluster, slow_node: Machine, folder: Path
 ) -> None:
@@ -283,6 +290,7 @@ def test_next_trial_runs_while_files_are_sent_over_a_slow_network(
     assert cluster.command("doctor", "--json")["breaches"] == []
 
 
+@pytest.mark.slow
 def test_trial_whose_node_is_lost_while_its_files_are_sent_is_repeated(
     cluster: Cluster, slow_node: Machine, folder: Path
 ) -> None:

@@ -91,6 +91,7 @@ def test_model_of_a_node_is_in_the_store_until_an_ensemble_needs_it(
     assert report["breaches"] == [] and not [note for note in report["notes"] if "not checked" in note]
 
 
+@pytest.mark.slow
 def test_attempt_on_the_head_continues_from_the_checkpoint_in_the_store(
     cluster: Cluster, node: Machine, folder: Path, objects: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_attempt_on_the_head_continues_from_the_checkpoint_in_the_store(
     wait_for("checkpoints are removed", lambda: not list((objects / key).glob("*/checkpoint.safetensors/*")))
 
 
+@pytest.mark.slow
 def test_artifact_of_a_node_can_be_downloaded(cluster: Cluster, node: Machine, folder: Path, objects: Path) -> None:
     sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 90.0)

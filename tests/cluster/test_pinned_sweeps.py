@@ -41,6 +41,7 @@ def _pinned(folder: Path, node: str, **resources: Any) -> dict[str, Any]:
     return function_sweep(program, "values:value", run_cap=3, resources={"node": node, **resources})
 
 
+@pytest.mark.slow
 def test_sweep_waits_for_its_node_and_runs_there_only(cluster: Cluster, folder: Path) -> None:
     pinned = cluster.submit(_pinned(folder, "n1"), folder)
     here = cluster.submit(_pinned(folder, "head"), folder)

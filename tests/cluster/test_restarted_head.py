@@ -112,6 +112,7 @@ def test_trials_on_nodes_outlive_the_head(cluster: Cluster, folder: Path, number
         assert (cluster.folder_of(sweep_id, each) / "log").read_text().startswith("begins at 0")
 
 
+@pytest.mark.slow
 def test_trials_of_a_node_that_no_longer_waits_are_repeated(cluster: Cluster, folder: Path) -> None:
     node = cluster.join("b", slots=NODE_SLOTS, wait_s=2.0)
     sweep_id = _start_sweep(cluster, node, folder)

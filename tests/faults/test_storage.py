@@ -19,6 +19,7 @@ from sqlalchemy import text
 
 from podium.api.client.client import Client
 from podium.db.schema import migrate as migration
+from podium.db.schema import schema_version
 from podium.db.schema.engine import Database, SqliteDatabase, connect
 from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from podium.sweep.runtime.layout import DataDirectory
@@ -346,6 +347,8 @@ def second(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     config = alembic_config()
     config.set_main_option("script_location", str(folder))
     monkeypatch.setattr(migration, "alembic_config", lambda: config)
+    known = (*schema_version.known_schemas(), "next")
+    monkeypatch.setattr(schema_version, "known_schemas", lambda: known)
     return folder
 
 

@@ -34,6 +34,7 @@ def best(client: Client, sweep_id: int, k: int) -> list[int]:
     return sorted(trial["number"] for trial in client.best(sweep_id, k))
 
 
+@pytest.mark.slow
 def test_plateau_ends_sweep_and_best_models_are_kept(service: AuditedService) -> None:
     client = service.client
     document: dict[str, Any] = builtin_document(

@@ -20,8 +20,8 @@ EXAMPLES = ROOT / "examples" / "chapter"
 TIMEOUT_S = 240.0
 
 FAST = (
-    "any_client", "cluster_spec", "control_dependencies", "data_queues", "dynamic_placement", "loading_data",
-    "logging_placements", "pinning_across_tasks", "recovery", "resource_containers",
+    "cluster_spec", "data_queues", "dynamic_placement", "loading_data", "logging_placements", "pinning_across_tasks",
+    "resource_containers",
 )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ def test_value_is_mean_over_folds_and_one_network_is_kept(slot: SlotDriver, name
         assert float(np.sqrt(np.square(said - targets).mean())) == pytest.approx(refit, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_interrupted_folds_resume_with_identical_results(slot: SlotDriver, tmp_path: Path) -> None:
     whole = assignment_of(slot, "digits", "val_accuracy", epochs=120)
     whole_events = slot.until(lambda event: isinstance(event, Ended), run(whole))

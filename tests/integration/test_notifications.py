@@ -41,6 +41,7 @@ def test_test_notification_reaches_the_target(receiver: Receiver, target_file: P
     assert started.returncode == 2 and "other users may read it" in started.stderr
 
 
+@pytest.mark.slow
 def test_service_notifies_once_although_the_notifier_is_killed(
     receiver: Receiver, target_file: Path, tmp_path: Path
 ) -> None:

@@ -30,11 +30,13 @@ def test_replicas_learn_the_digits(mode: str) -> None:
     assert [each.output for each in others] == [""]
 
 
+@pytest.mark.slow
 def test_a_pipeline_learns_the_digits() -> None:
     (first, _) = run_ranks([EXAMPLES / "pipeline.py"], 2)
     assert first.output.startswith("stages 2, ") and accuracy(first.output) > LEARNED
 
 
+@pytest.mark.slow
 def test_towers_learn_the_digits() -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / "towers.py"], capture_output=True, text=True, timeout=120, check=True

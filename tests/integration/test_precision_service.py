@@ -64,6 +64,7 @@ def test_members_are_measured_and_served_in_int8(service: RunningService, betwee
     assert "on calibration rows" in shown.stdout and "int8: loss" in shown.stdout, shown.stderr
 
 
+@pytest.mark.slow
 def test_both_modes_give_the_same_bits(service: RunningService, trials: list[TrialInfo], between: EnsembleInfo) -> None:
     together = build(service, trials, name="in-graph-int8", mode="in_graph", **IN_INT8)
     assert [member["precision"]["used"] for member in together["members"]] == ["int8"] * 3

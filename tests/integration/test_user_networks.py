@@ -368,7 +368,7 @@ def test_trial_continues_and_log_and_ensemble_give_reason(
     trial.save_model(model)
     trial.save_model(model)
     assert capsys.readouterr().out.count("cannot join an ensemble") == 1
-    with pytest.raises(EnsembleError, match=rf"trial 1: its network cannot join an ensemble: .*{words}"):
+    with pytest.raises(EnsembleError, match=rf"trial 0 of sweep 1: its network cannot join an ensemble: .*{words}"):
         built(rig, [0], k=1)
     with pytest.raises(EnsembleError, match=words):
         loaded([rig.file(0)], in_graph=False)
@@ -402,7 +402,9 @@ def test_changed_code_is_refused_when_building_and_loading(rig: UserRig) -> None
     file = rig.finished(bundle, {"kind": "dropout", "width": 4}, 0)
     code = rig.data.bundle(bundle) / "nets.py"
     code.write_text(code.read_text() + "\nx = 1\n")
-    with pytest.raises(EnsembleError, match=r"trial 1: the code of its network, .*has changed since the trial"):
+    with pytest.raises(
+        EnsembleError, match=r"trial 0 of sweep 1: the code of its network, .*has changed since the trial"
+    ):
         built(rig, [0], k=1)
     with pytest.raises(EnsembleError, match=r"model\.safetensors: the code .*has changed since the trial"):
         loaded([file], in_graph=False)
@@ -492,10 +494,10 @@ def test_missing_predictions_are_reported(rig: UserRig) -> None:
     three(rig)
     trial = rig.trial(rig.bundle(NETS), {"kind": "lstm", "width": 4}, number=2)
     trial.save_predictions({"validation": np.full((4, 3), 1 / 3)}, targets={"validation": [0, 1, 2, 0]})
-    with pytest.raises(EnsembleError, match="trial 3 saved no predictions on calibration; pass them"):
+    with pytest.raises(EnsembleError, match="trial 2 of sweep 1 saved no predictions on calibration; pass them"):
         built(rig, [2], k=1, calibrate=True)
     trial.directory.predictions.unlink()
-    with pytest.raises(EnsembleError, match=r"trial 3 saved no predictions; call trial\.save_predictions"):
+    with pytest.raises(EnsembleError, match=r"trial 2 of sweep 1 saved no predictions; call trial\.save_predictions"):
         built(rig, [2], k=1, select=Select.GREEDY)
 
 
