@@ -110,5 +110,5 @@ def _devices() -> ColumnElement[Any]:
     """The device of an attempt, or all of them, by rank."""
     same = and_(attempt_ranks.c.trial_id == attempts.c.trial_id, attempt_ranks.c.number == attempts.c.number)
     ranks = select(attempt_ranks.c.device_id).where(same).order_by(attempt_ranks.c.rank).correlate(attempts).subquery()
-    names = select(func.group_concat(ranks.c.device_id, ", ")).scalar_subquery()
+    names = select(func.aggregate_strings(ranks.c.device_id, ", ")).scalar_subquery()
     return case((attempts.c.devices > 1, func.coalesce(names, attempts.c.device_id)), else_=attempts.c.device_id)

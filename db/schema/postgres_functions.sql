@@ -73,3 +73,6 @@ CREATE OR REPLACE FUNCTION julianday(moment text) RETURNS double precision
 
 CREATE OR REPLACE FUNCTION round(value double precision, digits integer) RETURNS double precision
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT round(value::numeric, digits)::double precision $$;
+
+CREATE OR REPLACE FUNCTION round(value double precision, digits bigint) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT round(value::numeric, digits::integer)::double precision $$;
