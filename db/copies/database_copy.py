@@ -66,7 +66,7 @@ def copy_database(
 def copy(
     source: Place, target: Place, say: Callable[[str], None] = lambda _: None, *, batch: int = table_copy.BATCH
 ) -> CopyResult:
-    """Copy all rows, `batch` of them in one transaction; `say` is told what has been done. Raises `DatabaseError`."""
+    """Copy all rows, `batch` of them in one transaction; `say` reports progress. Raises `DatabaseError`."""
     with source.database.write() as connection:  # nobody else can write to it
         marker = copy_marker.marker_of(connection, source.name)
         if copy_marker.mark(target.database, marker, target.name):

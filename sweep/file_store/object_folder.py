@@ -153,7 +153,7 @@ class ObjectFolder:
 
     def _listed(self, how: str, path: str) -> Sequence[dict[str, Any]]:
         self._filesystem.invalidate_cache()
-        # Those that walk through folders skip the ones that they may not read, unless they are told otherwise.
+        # By default, methods that walk through folders skip those that they may not read.
         walks = how == "find" and not getattr(self._filesystem, "async_impl", False)
         options = {"on_error": _raise_unless_missing} if walks else {}
         try:
