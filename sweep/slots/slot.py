@@ -393,9 +393,13 @@ class Slot:
         return ended
 
     def _remove_temporary(self, assignment: Assignment) -> None:
-        """Remove the working and temporary directories; large ones in the background, after the slot is free."""
+        """Remove the working and temporary directories; large ones in the background, after the slot is free.
+
+        Only rank 0 saves files, so the slots of the other ranks must not remove what it is still writing.
+        """
         directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
-        removal = removal_steps([directory.work, directory.temporary, *unfinished(directory.root)])
+        half_written = unfinished(directory.root) if assignment.rank == 0 else ()
+        removal = removal_steps([directory.work, directory.temporary, *half_written])
         if advance(removal):
             self._spawn(asyncio.to_thread(finish, removal))
 

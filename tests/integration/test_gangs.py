@@ -87,6 +87,11 @@ def test_builtin_model_trains_on_all_devices_as_on_one(service: AuditedService) 
     assert {file["name"] for file in trials[1]["artifacts"]} == {"model.safetensors", "predictions.safetensors"}
 
 
+def test_rank_0_may_save_after_the_others_have_ended(service: AuditedService) -> None:
+    trial = _function(service, "saves_after_the_others")
+    assert (trial["state"], trial["value"]) == ("finished", 1.0), _logs(service, trial)
+
+
 def test_one_process_gets_all_devices(service: AuditedService) -> None:
     trial = _function(service, "one_process", resources={"devices": 2, "processes": "one"})
     assert (trial["state"], trial["value"]) == ("finished", 0.5), trial["attempts"]

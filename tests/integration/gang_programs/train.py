@@ -41,6 +41,22 @@ def one_process(trial: Any) -> Any:
     return 0.5
 
 
+def saves_after_the_others(trial: Any) -> Any:
+    """Rank 0 is still writing a file when the slot of rank 1 has removed what rank 1 left."""
+    root = trial.directory.root
+    if trial.rank == 1:
+        (root / "rank-1-has-started").touch()
+        return None
+    temporary = root / ".model.safetensors.5.tmp"
+    temporary.write_text("half")
+    deadline = time.monotonic() + 60
+    while (root / "work-1").exists() or not (root / "rank-1-has-started").exists():
+        assert time.monotonic() < deadline, "the slot of rank 1 has not removed its folder"
+        time.sleep(0.01)
+    time.sleep(0.5)  # the folder is the first that is removed
+    return float(temporary.exists())
+
+
 def killed(trial: Any) -> Any:
     """Rank 1 is killed in the middle; rank 0 loses its connection."""
     with parallel.join() as group:

@@ -30,9 +30,7 @@ class Seconds:
 
     async def beats(self, *idle: Call) -> int:
         """How many heartbeats the next second brings, after these pools have passed all calls."""
-        for call in idle:
-            for _ in range(3):
-                await call(lambda: None)
+        await pass_calls(*idle)
         before = self._beats
         self._clock.advance(1.0)
         self._watch()
@@ -41,6 +39,13 @@ class Seconds:
 
     def _count(self) -> None:
         self._beats += 1
+
+
+async def pass_calls(*idle: Call) -> None:
+    """Wait until these pools have ended the calls that they had."""
+    for call in idle:
+        for _ in range(3):
+            await call(lambda: None)
 
 
 @contextmanager
@@ -60,6 +65,7 @@ def test_heartbeats_stop_while_a_pool_is_stuck(name: str) -> None:
         seconds = Seconds()
         others = [call for other, call in POOLS.items() if other != name]
         assert await seconds.beats(*POOLS.values()) == 1
+        await pass_calls(*POOLS.values())
         with occupied(POOLS[name]) as waiting:
             assert await seconds.beats(*others) == 1, "the last probe has passed"
             await seconds.beats(*others)  # the calls have entered the queue meanwhile
