@@ -24,6 +24,34 @@ from podium.sweep.values.states import TrialState
 PREDICTIONS = "predictions.safetensors"
 
 
+def _is_of(attempt: FromClause, file: FromClause) -> ColumnElement[bool]:
+    return (attempt.c.trial_id == file.c.trial_id) & (attempt.c.number == file.c.attempt)
+
+
+# Built once: the host reads the members twice a second.
+_MODEL, _PREDICTIONS = artifacts.alias("model"), artifacts.alias("predictions")
+_OF_MODEL, _OF_PREDICTIONS = attempts.alias("of_model"), attempts.alias("of_predictions")
+_CANDIDATES = (
+    select(
+        trials.c.id, trials.c.number, trials.c.sweep_id, trials.c.state, trials.c.value, sweeps.c.goal,
+        _OF_MODEL.c.number.label("model_attempt"), _OF_MODEL.c.nonce.label("model_nonce"), _MODEL.c.sha256,
+        _OF_PREDICTIONS.c.number.label("predictions_attempt"), _OF_PREDICTIONS.c.nonce.label("predictions_nonce"),
+        removed_artifacts.c.reason.label("not_kept"),
+    )
+    .join(sweeps, sweeps.c.id == trials.c.sweep_id)
+    .outerjoin(_MODEL, (_MODEL.c.trial_id == trials.c.id) & (_MODEL.c.name == MODEL))
+    .outerjoin(_OF_MODEL, _is_of(_OF_MODEL, _MODEL))
+    .outerjoin(_PREDICTIONS, (_PREDICTIONS.c.trial_id == trials.c.id) & (_PREDICTIONS.c.name == PREDICTIONS))
+    .outerjoin(_OF_PREDICTIONS, _is_of(_OF_PREDICTIONS, _PREDICTIONS))
+    .outerjoin(
+        removed_artifacts,
+        (removed_artifacts.c.trial_id == trials.c.id)
+        & (removed_artifacts.c.name == MODEL)
+        & _MODEL.c.trial_id.is_(None),  # unless a retried trial saved a new file
+    )
+)  # fmt: skip
+
+
 def of_sweep(connection: Connection, sweep_id: int) -> list[TrialFiles]:
     """The finished trials of a sweep that violate no constraint, by number."""
     finished = trials.c.state == TrialState.FINISHED.value
@@ -41,29 +69,7 @@ def named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
 
 def candidates_where(connection: Connection, condition: Any) -> list[TrialFiles]:
     """The trials that meet a condition, with their saved files."""
-    model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
-    of_model, of_predictions = attempts.alias("of_model"), attempts.alias("of_predictions")
-    statement = (
-        select(
-            trials.c.id, trials.c.number, trials.c.sweep_id, trials.c.state, trials.c.value, sweeps.c.goal,
-            of_model.c.number.label("model_attempt"), of_model.c.nonce.label("model_nonce"), model.c.sha256,
-            of_predictions.c.number.label("predictions_attempt"), of_predictions.c.nonce.label("predictions_nonce"),
-            removed_artifacts.c.reason.label("not_kept"),
-        )
-        .join(sweeps, sweeps.c.id == trials.c.sweep_id)
-        .outerjoin(model, (model.c.trial_id == trials.c.id) & (model.c.name == MODEL))
-        .outerjoin(of_model, _is_of(of_model, model))
-        .outerjoin(predictions, (predictions.c.trial_id == trials.c.id) & (predictions.c.name == PREDICTIONS))
-        .outerjoin(of_predictions, _is_of(of_predictions, predictions))
-        .outerjoin(
-            removed_artifacts,
-            (removed_artifacts.c.trial_id == trials.c.id)
-            & (removed_artifacts.c.name == MODEL)
-            & model.c.trial_id.is_(None),  # unless a retried trial saved a new file
-        )
-        .where(condition)
-        .order_by(trials.c.sweep_id, trials.c.number)
-    )  # fmt: skip
+    statement = _CANDIDATES.where(condition).order_by(trials.c.sweep_id, trials.c.number)
     return [
         TrialFiles(
             trial_id=row.id,
@@ -79,10 +85,6 @@ def candidates_where(connection: Connection, condition: Any) -> list[TrialFiles]
         )
         for row in connection.execute(statement)
     ]
-
-
-def _is_of(attempt: FromClause, file: FromClause) -> ColumnElement[bool]:
-    return (attempt.c.trial_id == file.c.trial_id) & (attempt.c.number == file.c.attempt)
 
 
 def _folder(trial: Any, attempt: int | None, nonce: str | None) -> str | None:

@@ -210,6 +210,8 @@ def _snapshot(row: EnsembleRow, version: VersionRow) -> Snapshot:
 
 def _rows(connection: Connection, statement: Any) -> list[EnsembleRow]:
     found = connection.execute(statement).all()
+    if not found:
+        return []
     versions = _versions(connection, [row.id for row in found])
     return [
         EnsembleRow(

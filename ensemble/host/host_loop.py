@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection
 
@@ -70,15 +70,17 @@ class HostLoop:
             rows = ensemble_reader.wanted(connection)
             running = replicas.running(connection)
         changed = self._controller.reconcile([spec for row in rows for spec in replica_specs(row)], running)
-        changed |= self._update_states()
+        changed |= self._update_states(self._wanted() if changed else rows)
         self._first_step = False
         if changed:
             wake_gateways(self._settings)
 
-    def _update_states(self) -> bool:
-        """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""
+    def _wanted(self) -> list[EnsembleRow]:
         with self._database.read() as connection:
-            rows = ensemble_reader.wanted(connection)
+            return ensemble_reader.wanted(connection)
+
+    def _update_states(self, rows: Iterable[EnsembleRow]) -> bool:
+        """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""
         due = [row for row in rows if self._can_take_over(row) or self._status_of(row) != (row.state, row.reason)]
         for row in due:
             try:
