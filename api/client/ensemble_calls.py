@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.api.client.connection import Connection
-from podium.api.client.ensemble_history_responses import DriftInfo, EnsembleEvent, TrafficInfo
+from podium.api.client.ensemble_monitoring_responses import DriftInfo, EnsembleEvent, TrafficInfo
 from podium.api.client.ensemble_responses import EnsembleInfo, EvaluationInfo, Prediction
 from podium.sweep.values.errors import EnsembleError, NotFoundError, ServiceError
 

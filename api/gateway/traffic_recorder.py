@@ -16,7 +16,7 @@ from podium.api.gateway.counter_exchange import CounterExchange, summed
 from podium.ensemble.serving import input_summary
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.input_summary import Moments
-from podium.ensemble.serving.pending_request import workers_of
+from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.serving.traffic_history import TrafficHistory
 
 RECORD_S = 5.0

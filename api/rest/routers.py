@@ -13,12 +13,12 @@ from podium.api.rest.access import session_routes, token_routes
 from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
     drift_routes,
-    ensemble_history_routes,
     ensemble_preview_routes,
     ensemble_routes,
     ensemble_sample_routes,
     evaluation_routes,
     prediction_routes,
+    traffic_and_event_routes,
     version_difference_routes,
 )
 from podium.api.rest.stream import event_routes
@@ -33,8 +33,8 @@ from podium.api.rest.sweeps import (
     installed_package_routes,
     population_routes,
     saved_view_routes,
-    sweep_detail_routes,
     sweep_file_routes,
+    sweep_metadata_routes,
     sweep_routes,
     trial_timeline_routes,
 )
@@ -54,7 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     token_routes.router,
     search_routes.router,
     sweep_routes.router,
-    sweep_detail_routes.router,
+    sweep_metadata_routes.router,
     saved_view_routes.router,
     trial_table_routes.router,
     sweep_file_routes.router,
@@ -78,7 +78,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     timeline_routes.router,
     device_usage_routes.router,
     ensemble_routes.router,
-    ensemble_history_routes.router,
+    traffic_and_event_routes.router,
     drift_routes.router,
     version_difference_routes.router,
     ensemble_preview_routes.router,

@@ -10,7 +10,7 @@ Modules:
     schedule_replay      The sweep that repeats the schedule of a trial of a population, as one trial
     sweep_checks         Checks of a sweep that need the service: uploaded code, data files, packages, earlier sweeps
     sweep_commands       Changes a sweep: pause, resume, stop, cancel, release, extend
-    sweep_details        Changes what users write about a sweep, and saves views
+    sweep_metadata       Changes what users write about a sweep, and saves views
     sweep_submission     Submits a sweep as a document or as the text of a sweep file, previews a sweep file, and
                          imports a study
     trial_commands       Changes a trial: stop, retry, clone, annotate

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import candidates, devices, ensemble_reader, ensemble_writer, sweeps
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, member_candidates, sweeps
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import ROWS, Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
@@ -84,17 +84,17 @@ def _candidates(service: ServiceContext, request: EnsembleRequest) -> list[Trial
     """The trials to choose from. Raises `NotFoundError` for an unknown sweep or trial."""
     with service.database.read() as connection:
         if request.trial_ids is not None:
-            return candidates.named(connection, request.trial_ids)
+            return member_candidates.named(connection, request.trial_ids)
         assert request.sweep_id is not None
         sweeps.get(connection, request.sweep_id)
-        return candidates.of_sweep(connection, request.sweep_id)
+        return member_candidates.of_sweep(connection, request.sweep_id)
 
 
 def _sweep_of(connection: Connection, request: EnsembleRequest) -> int | None:
     """The sweep of all candidates; None if they come from several."""
     if request.trial_ids is None:
         return request.sweep_id
-    found = {trial.sweep_id for trial in candidates.named(connection, request.trial_ids)}
+    found = {trial.sweep_id for trial in member_candidates.named(connection, request.trial_ids)}
     return found.pop() if len(found) == 1 else None
 
 

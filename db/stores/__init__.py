@@ -7,7 +7,6 @@ Modules:
     attempt_usage                        What attempts used, as samples that become coarser with age
     budget_usage                         Reads how much of its budget a sweep has used, and the history of its best
                                          value
-    candidates                           Trials that can be ensemble members, with their saved files
     device_commands                      Commands of clients for devices, validated and written in one transaction:
                                          drain, return
     device_history                       The history of device states with reasons: written by the scheduler, read by
@@ -26,9 +25,11 @@ Modules:
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
     intervals                            Intervals of the trials of populations: what each starts from, and how it ended
+    member_candidates                    Trials that can be ensemble members, with their saved files
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
+    node_attempt_state                   Whether an attempt runs on a node, which then may write its files
     nodes                                Nodes as their agents report them, and requests to leave
     notifications                        The outbox of notifications: one row for each event and target
     pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
@@ -37,7 +38,6 @@ Modules:
                                          read and released
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
-    running_attempts                     Whether an attempt runs on a node, which then may write its files
     saved_views                          Named views of the page of a sweep: tab, filter, sort and columns, for a
                                          project or for all sweeps
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
@@ -46,7 +46,7 @@ Modules:
     service_name                         The random name of the service, which a migration wrote
     sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
-    sweep_details                        What users write about sweeps: names, descriptions, tags, projects, stars, and
+    sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and
                                          the archive
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                               Sweeps: accept, read, change state

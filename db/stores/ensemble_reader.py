@@ -18,7 +18,7 @@ from podium.db.schema.tables import (
     sweeps,
     trials,
 )
-from podium.db.stores import candidates
+from podium.db.stores import member_candidates
 from podium.db.stores.replicas import ReplicaRow
 from podium.db.stores.replicas import of_members as replicas_of
 from podium.ensemble.values.candidates import TrialFiles
@@ -274,7 +274,7 @@ def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[
     rows = connection.execute(statement).all()
     files = {
         item.trial_id: item
-        for item in candidates.candidates_where(connection, trials.c.id.in_({row.trial_id for row in rows}))
+        for item in member_candidates.candidates_where(connection, trials.c.id.in_({row.trial_id for row in rows}))
     }
     running = replicas_of(connection, [row.id for row in rows])
     found: dict[tuple[int, int], list[MemberRow]] = {}

@@ -17,7 +17,7 @@ Modules:
     measuring_process        Runs measurements of precisions in processes that the process template forks, one at a time
     member_placement         Assigns members to devices: one member for each device while there are enough
     node_messages            What the host asks the agent of a node about workers there, and the answers
-    node_worker              A worker on another machine, followed through the agent of its node
+    node_worker_handle       A worker on another machine, followed through the agent of its node
     precision_decisions      Decides the precisions of new members: measures them on calibration rows, and stores what
                              is used
     replica_controller       Reconciles replicas with the database: adopts, places, watches, restarts and stops their

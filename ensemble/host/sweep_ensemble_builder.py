@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from podium.db.schema.engine import Database
-from podium.db.stores import candidates, ensemble_reader, ensemble_writer, sweeps
+from podium.db.stores import ensemble_reader, ensemble_writer, member_candidates, sweeps
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions
 from podium.sweep.runtime.clock import Clock
@@ -51,7 +51,7 @@ class SweepEnsembleBuilder:
 
     def _create(self, sweep_id: int, options: EnsembleOptions, at: float) -> None:
         with self._database.read() as connection:
-            trials = candidates.of_sweep(connection, sweep_id)
+            trials = member_candidates.of_sweep(connection, sweep_id)
         version = self._builder.build(options, trials, allow_fewer=True)
         if version.selection["note"]:
             log.warning("ensemble of sweep %d: %s", sweep_id, version.selection["note"])

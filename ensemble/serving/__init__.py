@@ -19,6 +19,7 @@ Modules:
     prediction_from_replies  Validates the members' replies and combines them into one prediction
     replica_link             The gateway's link to one replica: its requests in flight, latency and circuit breaker
     replica_link_pool        The gateway's links to all replicas: opened, closed and probed as replicas come and go
+    replica_sets             The replicas that can answer for the members of a version
     served_ensembles         The ensembles that are served, and the version that answers a request
     traffic_history          Requests, latency and late replies of each ensemble by minute, over the last 24 hours
     transport                The gateway's connections to workers through Unix sockets, and the ports that tests fake

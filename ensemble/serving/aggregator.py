@@ -21,10 +21,11 @@ from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.expiry_reserve import ExpiryReserve
 from podium.ensemble.serving.input_summary import InputSummary
 from podium.ensemble.serving.latency_statistics import LatencyWindow
-from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest, workers_of
+from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_link_pool import ReplicaLinks, is_warming
+from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.serving.served_ensembles import ServedEnsembles
 from podium.ensemble.serving.transport import LoopTimer, SocketTransport, Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from podium.ensemble.protocol.prediction_messages import Reply
 from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.serving.transport import Cancellable
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
-from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 
 OnDone = Callable[[Prediction], None]
@@ -68,20 +66,3 @@ class PendingRequest:
             for link in call.links:
                 link.abandon(self.request_id, None)
             call.links.clear()
-
-
-class ReplicaSet(NamedTuple):
-    """The replicas of one member, or in-graph of all members, any of which can answer for `positions`."""
-
-    positions: tuple[int, ...]
-    replicas: tuple[Replica, ...]
-
-
-def workers_of(snapshot: Snapshot) -> list[ReplicaSet]:
-    """The replica sets of a version: between-graph one for each member, in-graph one for all members.
-
-    In-graph, all members share their replicas, so those of the first member are used.
-    """
-    if snapshot.mode is Mode.IN_GRAPH:
-        return [ReplicaSet(tuple(range(len(snapshot.members))), snapshot.members[0].replicas)]
-    return [ReplicaSet((position,), member.replicas) for position, member in enumerate(snapshot.members)]

@@ -12,60 +12,68 @@ Runs in the scheduler process; `main` is its entry point.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
 
 Modules:
-    action_executor        Executes the actions of the scheduler: calls the searches, the study reader and the cleanup
-                           thread. Never blocks
-    actions                The actions that the scheduler decides on, for other threads to execute. Pure
-    active_sweeps          The unfinished sweeps and trials, by id. Pure
-    ask_pacing             Decides how many trials to request from the search of a sweep, and how long to wait for each.
-                           Pure
-    assignment_builder     Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_durations      When attempts have ended at the latest, by their time limits. Pure
-    attempt_ends           Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
-    attempt_events         Decisions on the events of attempts. Pure
-    attempt_start          Starts the next attempt of a trial, on one device or on several. Pure
-    change_buffer          Writes the scheduler's changes; if one cannot be written, all others are still written. Pure
-    cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the scheduler
-                           process
-    command_handler        Decisions on the client requests for sweeps and trials, as stored in the database. Pure
-    database_recorder      Writes changes to the database, one transaction each
-    decide                 Decides, for each message, the changes to write and the actions to execute. Pure
-    decision               A decision of the scheduler: changes to write and actions to execute, at an instant. Pure
-    device_availability    Decides which devices accept trials: drained after failures, reserved by ensembles, idle and
-                           why. Pure
-    device_ledger          The device ledger: the slot on each device, its attempt, and the commands to send next. Pure
-    device_time            The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure
-    disk_gate              Decides whether the data disk allows new trials. Pure
-    elastic_slots          Requests the slots that the sweeps need, and releases those that are idle for long. Pure
-    epoch_record           The epoch of the last scheduler that opened slots, outside the database
-    exploit_and_explore    The two steps of population-based training between two intervals: exploit and explore. Pure
-    fair_share             Decides which sweep gets a free slot, by device-seconds and priority, without starvation.
-                           Pure
-    gang                   The devices and ranks of one attempt on several devices, and how it ends. Pure
-    gang_events            Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
-    gang_placement         Places trials while a sweep has trials of several devices: reservation and backfill. Pure
-    gang_reservation       Decides which devices a trial of several devices gets, and which trials may pass one that
-                           waits. Pure
-    intervals              Begins and ends the intervals of trials whose sweep has a population. Pure
-    joined_cluster_token   The token by which the nodes of a Ray cluster of others get and send files
-    live_sweep             An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
-    live_trial             An unfinished trial in the scheduler's memory, and its retry budget. Pure
-    main                   Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the
-                           loop
-    past_trials            The past trials that a search starts with: those of the sweep, and of earlier sweeps. Pure
-    population             The trials of a sweep that are trained in intervals, and the decision between two intervals.
-                           Pure
-    predecessor_waits      Decides which sweeps no longer wait for their predecessors, and why others do. Pure
-    retention              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the
-                           scheduler process
-    scheduler              The loop of the scheduler process: read, decide, write, act
-    scheduler_state        The state of the scheduler, by owner. Pure
-    search_answers         Decisions on the answers of searches: trials, pruning decisions and values. Pure
-    slot_needs             The slots that each attempt of a sweep needs: one, several of one device, or several devices.
-                           Pure
-    slot_watchdog          Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
-    sweep_budget           Tracks the budget of an unfinished sweep and its usage. Pure
-    sweep_endings          Decides the end of sweeps: finished, failed, cancelled. Pure
-    trial_placement        Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
-    trial_study_reads      Answers the queries of `trial.study`, in a thread of the scheduler process that may block
-    wait_and_idle_reasons  The reasons why a sweep waits or a device is idle, as text for users. Pure
+    action_executor             Executes the actions of the scheduler: calls the searches, the study reader and the
+                                cleanup thread. Never blocks
+    active_sweeps               The unfinished sweeps and trials, by id. Pure
+    ask_pacing                  Decides how many trials to request from the search of a sweep, and how long to wait for
+                                each. Pure
+    assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
+    attempt_durations           When attempts have ended at the latest, by their time limits. Pure
+    attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
+    attempt_events              Decisions on the events of attempts. Pure
+    attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
+    change_buffer               Writes the scheduler's changes; if one cannot be written, all others are still written.
+                                Pure
+    cleanup                     Removes files of lost attempts, and files that sweeps do not keep. A thread of the
+                                scheduler process
+    command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
+    database_recorder           Writes changes to the database, one transaction each
+    decide                      Decides, for each message, the changes to write and the actions to execute. Pure
+    decision                    A decision of the scheduler: changes to write and actions to execute, at an instant.
+                                Pure
+    device_availability         Decides which devices accept trials: drained after failures, reserved by ensembles, idle
+                                and why. Pure
+    device_ledger               The device ledger: the slot on each device, its attempt, and the commands to send next.
+                                Pure
+    device_time                 The device-seconds of the running attempts of a sweep, as sums that each event updates.
+                                Pure
+    disk_gate                   Decides whether the data disk allows new trials. Pure
+    elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
+    epoch_record                The epoch of the last scheduler that opened slots, outside the database
+    exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
+                                Pure
+    fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
+                                starvation. Pure
+    gang                        The devices and ranks of one attempt on several devices, and how it ends. Pure
+    gang_events                 Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
+    gang_placement              Places trials while a sweep has trials of several devices: reservation and backfill.
+                                Pure
+    gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
+                                that waits. Pure
+    intervals                   Begins and ends the intervals of trials whose sweep has a population. Pure
+    joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
+    live_sweep                  An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
+    live_trial                  An unfinished trial in the scheduler's memory, and its retry budget. Pure
+    main                        Entry point of the scheduler process: connects Ray, Optuna and the database, and runs
+                                the loop
+    past_trials                 The past trials that a search starts with: those of the sweep, and of earlier sweeps.
+                                Pure
+    population                  The trials of a sweep that are trained in intervals, and the decision between two
+                                intervals. Pure
+    predecessor_waits           Decides which sweeps no longer wait for their predecessors, and why others do. Pure
+    retention                   Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread
+                                of the scheduler process
+    scheduler                   The loop of the scheduler process: read, decide, write, act
+    scheduler_state             The state of the scheduler, by owner. Pure
+    search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
+    search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure
+    slot_needs                  The slots that each attempt of a sweep needs: one, several of one device, or several
+                                devices. Pure
+    slot_watchdog               Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
+    sweep_budget                Tracks the budget of an unfinished sweep and its usage. Pure
+    sweep_endings               Decides the end of sweeps: finished, failed, cancelled. Pure
+    trial_placement             Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
+    trial_study_reads           Answers the queries of `trial.study`, in a thread of the scheduler process that may
+                                block
+    wait_and_idle_reasons       The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

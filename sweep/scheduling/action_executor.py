@@ -9,7 +9,7 @@ from pathlib import Path
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, Wake
 from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.scheduling.actions import (
+from podium.sweep.scheduling.search_and_cleanup_actions import (
     Action,
     ApplyRetention,
     AskTrial,

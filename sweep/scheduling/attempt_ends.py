@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from podium.sweep.scheduling.actions import ApplyRetention, CleanUpAttempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import ApplyRetention, CleanUpAttempt
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState

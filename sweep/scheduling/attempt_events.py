@@ -13,13 +13,13 @@ from podium.sweep.lifecycle.recorded_changes import (
     MetricPoint,
     UsageSampled,
 )
-from podium.sweep.scheduling.actions import ReadStudy, ReportValue, SuggestValue
 from podium.sweep.scheduling.attempt_ends import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_events import on_rank_event
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import ReadStudy, ReportValue, SuggestValue
 from podium.sweep.scheduling.search_answers import on_fallback_value
 from podium.sweep.values.slot_events import (
     DeviceReleased,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from podium.sweep.runtime.incremental_removal import finish, removal_steps, unfinished
+from podium.sweep.runtime.incremental_file_removal import finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, FileStoreError
 

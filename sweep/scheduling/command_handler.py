@@ -7,11 +7,11 @@ import logging
 from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
 from podium.sweep.lifecycle.recorded_changes import RequestObsolete
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
-from podium.sweep.scheduling.actions import AskTrial
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import AskTrial
 from podium.sweep.scheduling.sweep_endings import cancel_sweep
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState, TrialRequest, TrialState

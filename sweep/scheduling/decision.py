@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from podium.sweep.lifecycle.recorded_changes import Change
-from podium.sweep.scheduling.actions import Action
+from podium.sweep.scheduling.search_and_cleanup_actions import Action
 
 
 @dataclass(frozen=True, slots=True)

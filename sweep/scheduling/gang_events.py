@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from podium.sweep.lifecycle.recorded_changes import RankEnded
-from podium.sweep.scheduling.actions import CleanUpAttempt
 from podium.sweep.scheduling.assignment_builder import assignment_of, rank_assignment
 from podium.sweep.scheduling.attempt_ends import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, RankIdle, Sampled, StoreOpened
 from podium.sweep.values.states import TrialState

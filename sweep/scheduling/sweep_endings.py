@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from podium.sweep.scheduling.actions import ApplyRetention, ReadAgain
 from podium.sweep.scheduling.attempt_durations import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_ends import attempt_ended
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import ApplyRetention, ReadAgain
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.sweep.scheduling import gang_placement
-from podium.sweep.scheduling.actions import AskTrial
 from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.attempt_start import claims, start_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
@@ -13,6 +12,7 @@ from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import AskTrial
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
 from podium.sweep.values.states import SweepState
 

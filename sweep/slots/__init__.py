@@ -7,6 +7,7 @@ Modules:
     attempt_files            The files of a slot's attempts: here on the head, or carried to and from it by the agent of
                              the node
     attempt_limits           Ends an attempt on request, and when it reaches a limit on time or disk usage
+    attempt_usage_watch      Measures what an attempt uses, once per second, and ends it above its memory limit
     condition_variable       Waits until a condition holds, evaluated at each change
     early_imports            What a fork server imports before it forks an attempt, besides `program.preload`
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
@@ -51,5 +52,4 @@ Modules:
                              has got one
     trial_log                The log of one attempt: the beginning and the end of its output, limited in size
     unused_nodes             Which nodes of a Ray cluster of others get no probes
-    usage_watch              Measures what an attempt uses, once per second, and ends it above its memory limit
 """

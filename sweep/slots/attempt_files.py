@@ -19,7 +19,7 @@ from podium.sweep.protocol.agent_messages import (
     decode_reply,
     encode_request,
 )
-from podium.sweep.runtime.incremental_removal import finish, removal_steps
+from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, attempt_of_folder
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import DamagedFileError, FileStoreError

@@ -34,11 +34,12 @@ from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_tria
 from podium.sweep.runtime import memory_and_disk_usage
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
+from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.slots import attempt_end, early_imports
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
+from podium.sweep.slots.attempt_usage_watch import UsageWatch
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.file_transfer import FileTransfer, reason_and_cause
@@ -48,7 +49,6 @@ from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.rank_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
-from podium.sweep.slots.usage_watch import UsageWatch
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReportedOutcome
 from podium.sweep.values.errors import FencedError, UserCodeError

@@ -34,7 +34,7 @@ Modules:
     slot_events                      The events of an attempt, from its start to its end, as its slot reports them
     states                           The states of sweeps and trials with their transitions, and the pending requests on
                                      a trial
-    sweep_details_checks             Checks what users write about sweeps and name them: names, descriptions, projects
+    sweep_metadata_checks            Checks what users write about sweeps and name them: names, descriptions, projects
     sweep_wait_reason                Why a sweep waits, apart from the reason of its state
     sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.runtime.incremental_removal import finish
+from podium.sweep.runtime.incremental_file_removal import finish
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.slots.trial_log import TrialLog
 from podium.sweep.values.assignment import Limits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from podium.api.cli.commands import ensemble_history
+from podium.api.cli.commands import ensemble_monitoring
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
@@ -54,7 +54,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build an ensemble of a sweep's best trials or of given ones. Ctrl-C stops waiting; the build continues."""
-    body = lazy.ensemble_request.request(
+    body = lazy.ensemble_build_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
         placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase, name=name,
@@ -101,7 +101,7 @@ def add_version(
     as_json: AsJson = False,
 ) -> None:
     """Build another version. It replaces the active one when ready, or serves a share as a canary until `promote`."""
-    body = lazy.ensemble_request.request(
+    body = lazy.ensemble_build_request.request(
         sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
         fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
         placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase,
@@ -239,9 +239,9 @@ def roll_back(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_j
     _change(lambda client: client.roll_back(ensemble), data_dir, as_json)
 
 
-app.command("traffic")(ensemble_history.show_traffic)
-app.command("events")(ensemble_history.list_events)
-app.command("drift")(ensemble_history.show_drift)
+app.command("traffic")(ensemble_monitoring.show_traffic)
+app.command("events")(ensemble_monitoring.list_events)
+app.command("drift")(ensemble_monitoring.show_drift)
 
 
 def _change(change: Callable[[Client], EnsembleInfo], data_dir: Path, as_json: bool) -> None:

@@ -13,9 +13,9 @@ import typer
 from podium.api.cli.commands import (
     sweep_convert,
     sweep_curves,
-    sweep_details,
     sweep_export,
     sweep_import,
+    sweep_metadata,
     sweep_validate,
 )
 from podium.api.cli.terminal import lazy
@@ -346,9 +346,9 @@ app.command("convert")(sweep_convert.convert)
 app.command("export")(sweep_export.export_sweep)
 app.command("curves")(sweep_curves.show_curves)
 app.command("import")(sweep_import.import_sweep)
-app.command("rename")(sweep_details.rename)
-app.command("describe")(sweep_details.describe)
-app.command("tag")(sweep_details.tag)
-app.command("move")(sweep_details.move)
-app.command("star")(sweep_details.star)
-app.command("archive")(sweep_details.archive)
+app.command("rename")(sweep_metadata.rename)
+app.command("describe")(sweep_metadata.describe)
+app.command("tag")(sweep_metadata.tag)
+app.command("move")(sweep_metadata.move)
+app.command("star")(sweep_metadata.star)
+app.command("archive")(sweep_metadata.archive)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.api.cli.terminal import completion_query as completion_query
-    from podium.api.cli.terminal import ensemble_history_output as ensemble_history_output
+    from podium.api.cli.terminal import ensemble_build_request as ensemble_build_request
+    from podium.api.cli.terminal import ensemble_monitoring_output as ensemble_monitoring_output
     from podium.api.cli.terminal import ensemble_output as ensemble_output
-    from podium.api.cli.terminal import ensemble_request as ensemble_request
     from podium.api.cli.terminal import row_input as row_input
     from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 _MODULES = {
     "completion_query": "podium.api.cli.terminal",
     "demo_run": "podium.api.cli.terminal",
-    "ensemble_history_output": "podium.api.cli.terminal",
+    "ensemble_monitoring_output": "podium.api.cli.terminal",
     "ensemble_output": "podium.api.cli.terminal",
-    "ensemble_request": "podium.api.cli.terminal",
+    "ensemble_build_request": "podium.api.cli.terminal",
     "row_input": "podium.api.cli.terminal",
     "sweep_output": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",

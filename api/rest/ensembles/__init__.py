@@ -5,7 +5,6 @@ Runs in the api process.
 Modules:
     drift_routes               Drift: the inputs of recent requests to an ensemble against the training rows of its
                                members
-    ensemble_history_routes    What happened to an ensemble, and its traffic over time
     ensemble_preview_routes    Previews an ensemble over REST: candidates, selection path and scores; nothing is stored
     ensemble_routes            Ensembles over REST: build, list, show, versions, start, stop
     ensemble_sample_routes     Sample rows over REST, from the data of an ensemble's members, for trying predictions
@@ -18,6 +17,7 @@ Modules:
     replica_health             Reads the health of replicas from any gateway process, which answers for all of them
     score_schemas              Response models for the scores of an ensemble, the fields of
                                `podium.ensemble.scoring.evaluation`
+    traffic_and_event_routes   What happened to an ensemble, and its traffic over time
     version_difference_routes  The difference of two versions of an ensemble on the same rows, with its confidence
                                interval, over REST
 """

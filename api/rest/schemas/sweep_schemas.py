@@ -11,7 +11,7 @@ from podium.api.rest.schemas.base_schema import View, time_of
 from podium.api.rest.schemas.interval_schemas import PopulationView
 from podium.db.queries.trial_schedules import PopulationSummary
 from podium.db.stores.predecessors import SweepLinks
-from podium.db.stores.sweep_details import Labels
+from podium.db.stores.sweep_metadata import Labels
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage

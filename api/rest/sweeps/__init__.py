@@ -19,9 +19,9 @@ Modules:
     installed_package_routes  Provenance of a sweep over REST: the packages installed when it was submitted
     population_routes         Populations over REST: the intervals of all trials, and the schedule of one
     saved_view_routes         Saved views of the page of a sweep over REST: list, save, delete
-    sweep_detail_routes       What users write about sweeps over REST: name, description, tags, project, star, archive;
-                              and projects
     sweep_file_routes         Editing of sweep files over REST, for editors and forms: check, change, submit, show
+    sweep_metadata_routes     What users write about sweeps over REST: name, description, tags, project, star, archive;
+                              and projects
     sweep_routes              Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel,
                               release, extend
     sweep_view                Composes the response for a sweep: its row, best trial, budget, devices and estimated time

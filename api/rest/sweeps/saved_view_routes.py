@@ -12,11 +12,11 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.api.use_cases.sweep_details import delete_view, save_view
+from podium.api.use_cases.sweep_metadata import delete_view, save_view
 from podium.db.access.tokens import Holder
 from podium.db.stores import saved_views
 from podium.db.stores.saved_views import SavedView
-from podium.sweep.values.sweep_details_checks import MAX_PROJECT
+from podium.sweep.values.sweep_metadata_checks import MAX_PROJECT
 
 router = APIRouter(prefix="/api/v1/views", tags=["sweeps"])
 MAX_KEYS = 20  # of the query

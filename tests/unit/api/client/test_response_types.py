@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from podium.api.client import (
     curve_responses,
     device_responses,
-    ensemble_history_responses,
+    ensemble_monitoring_responses,
     ensemble_responses,
     node_responses,
     organize_responses,
@@ -22,7 +22,7 @@ from podium.api.client import (
 from podium.api.rest.access.session_routes import LoginLinkView
 from podium.api.rest.access.token_routes import NewTokenView, TokenView
 from podium.api.rest.devices.node_routes import NodeView, RemovedNodeView
-from podium.api.rest.ensembles import drift_routes, ensemble_history_routes
+from podium.api.rest.ensembles import drift_routes, traffic_and_event_routes
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
@@ -32,18 +32,18 @@ from podium.api.rest.sweeps import curve_grid_routes as curve_grid
 from podium.api.rest.sweeps import failure_routes
 from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
-from podium.api.rest.sweeps.sweep_detail_routes import ProjectView
+from podium.api.rest.sweeps.sweep_metadata_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
-    (ensemble_history_responses.TrafficPoint, ensemble_history_routes.TrafficPointView),
-    (ensemble_history_responses.TrafficInfo, ensemble_history_routes.TrafficView),
-    (ensemble_history_responses.EnsembleEvent, ensemble_history_routes.EnsembleEventView),
-    (ensemble_history_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
-    (ensemble_history_responses.DriftInfo, drift_routes.DriftView),
+    (ensemble_monitoring_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),
+    (ensemble_monitoring_responses.TrafficInfo, traffic_and_event_routes.TrafficView),
+    (ensemble_monitoring_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
+    (ensemble_monitoring_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
+    (ensemble_monitoring_responses.DriftInfo, drift_routes.DriftView),
     (curve_responses.MetricNameInfo, curve_grid.MetricNameView),
     (curve_responses.CurveGridInfo, curve_grid.CurveGridView),
     (curve_responses.ShownTrialInfo, curve_grid.ShownTrialView),

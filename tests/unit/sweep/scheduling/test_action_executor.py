@@ -9,7 +9,7 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_ports import Searcher, SearchInputs
 from podium.sweep.scheduling.action_executor import ActionExecutor
-from podium.sweep.scheduling.actions import (
+from podium.sweep.scheduling.search_and_cleanup_actions import (
     ApplyRetention,
     AskTrial,
     CleanUpAttempt,

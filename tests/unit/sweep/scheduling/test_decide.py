@@ -29,13 +29,19 @@ from podium.sweep.lifecycle.scheduler_inbox import (
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.actions import AskTrial, CleanUpAttempt, OpenSearch, ReportValue, TellTrial
 from podium.sweep.scheduling.attempt_events import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_and_cleanup_actions import (
+    AskTrial,
+    CleanUpAttempt,
+    OpenSearch,
+    ReportValue,
+    TellTrial,
+)
 from podium.sweep.scheduling.trial_placement import place_trials, plan_asks
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device import Device

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from podium.db.integrity.main import Report, audit
-from podium.db.stores import candidates, ensemble_writer, retention_plan
+from podium.db.stores import ensemble_writer, member_candidates, retention_plan
 from podium.sweep.lifecycle.recorded_changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -49,7 +49,7 @@ def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
 def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
     """The numbers of the trials whose weights exist, in the database and on the disk."""
     with service.database.read() as connection:
-        found = [t.number for t in candidates.of_sweep(connection, sweep_id) if t.model_sha256 is not None]
+        found = [t.number for t in member_candidates.of_sweep(connection, sweep_id) if t.model_sha256 is not None]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/*/model.safetensors")]
     assert found == sorted(on_disk)
     return found
@@ -144,7 +144,7 @@ def test_weights_of_retried_trial_are_distinct_from_removed_ones(
     files = client.get(f"/api/v1/trials/{trial_id}").json()["artifacts"]
     assert [(file["sha256"], file["removed"]) for file in files] == [("b" * 64, None)]
     with service.database.read() as connection:
-        assert [t.not_kept for t in candidates.named(connection, [trial_id])] == [""]
+        assert [t.not_kept for t in member_candidates.named(connection, [trial_id])] == [""]
     service.trial(sweep_id, 1, 0.9)
     retention.apply(sweep_id)
     assert not second.model.exists()

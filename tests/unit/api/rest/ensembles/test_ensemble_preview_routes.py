@@ -18,7 +18,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_preview_routes import MAX_QUEUED, PreviewQueue
 from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
 from podium.api.use_cases.ensemble_building import preview_ensemble
-from podium.db.stores.candidates import PREDICTIONS
+from podium.db.stores.member_candidates import PREDICTIONS
 from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split, Task
 from podium.sweep.data import datasets

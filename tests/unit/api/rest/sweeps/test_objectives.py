@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import sweep_output
 from podium.api.client.client import Client
-from podium.db.stores import candidates
+from podium.db.stores import member_candidates
 from podium.sweep.values.states import TrialState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
@@ -122,8 +122,8 @@ def test_infeasible_trial_is_marked_and_is_not_a_candidate(several: ServiceRig) 
     trial = several.client().get("/api/v1/trials/6").json()
     assert trial["constraints"] == {"megabytes": 3.5, "age": -1.0}
     with several.database.read() as connection:
-        assert [row.number for row in candidates.of_sweep(connection, 1)] == [0, 1, 2, 3, 4]
-        (named,) = candidates.named(connection, [6])
+        assert [row.number for row in member_candidates.of_sweep(connection, 1)] == [0, 1, 2, 3, 4]
+        (named,) = member_candidates.named(connection, [6])
     assert (named.number, named.state) == (5, TrialState.FINISHED)
 
 

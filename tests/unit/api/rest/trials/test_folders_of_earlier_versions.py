@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from podium.db.integrity.main import audit
 from podium.db.queries import trial_attempts
 from podium.db.schema.migrate import alembic_config, migrate
-from podium.db.stores import candidates
+from podium.db.stores import member_candidates
 from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptPlaced
 from podium.sweep.runtime.layout import AttemptDirectory
@@ -66,7 +66,7 @@ def test_running_attempt_keeps_its_folder(upgraded: ServiceRig) -> None:
 
 def test_models_are_found_by_ensembles(upgraded: ServiceRig) -> None:
     with upgraded.database.read() as connection:
-        found = candidates.of_sweep(connection, 1)
+        found = member_candidates.of_sweep(connection, 1)
     paths = [saved_trial_outputs.model_path(upgraded.data, trial) for trial in found]
     assert paths == [folder_of(upgraded, number).model for number in (0, 1)]
 

@@ -6,16 +6,16 @@ import time
 from collections.abc import Mapping
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import saved_views, sweep_details
+from podium.db.stores import saved_views, sweep_metadata
 from podium.db.stores.saved_views import SavedView
-from podium.db.stores.sweep_details import DetailChanges
-from podium.sweep.values.sweep_details_checks import checked_project
+from podium.db.stores.sweep_metadata import DetailChanges
+from podium.sweep.values.sweep_metadata_checks import checked_project
 
 
 def describe_sweep(service: ServiceContext, sweep_id: int, changes: DetailChanges, user: str) -> None:
     """Raises `NotFoundError`, `InvalidSpecError`, and `ConflictError` for the archive of a sweep that runs."""
     with service.database.write() as connection:
-        sweep_details.change(connection, sweep_id, changes, user, time.time())
+        sweep_metadata.change(connection, sweep_id, changes, user, time.time())
 
 
 def save_view(

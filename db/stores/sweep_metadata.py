@@ -16,7 +16,7 @@ from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.errors import ConflictError
 from podium.sweep.values.note_and_tag_checks import check_count, checked_tags
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
-from podium.sweep.values.sweep_details_checks import checked_description, checked_project, checked_sweep_name
+from podium.sweep.values.sweep_metadata_checks import checked_description, checked_project, checked_sweep_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.sweep_schemas import SweepView
 from podium.api.rest.sweeps.sweep_view import view_of
-from podium.api.use_cases.sweep_details import describe_sweep
+from podium.api.use_cases.sweep_metadata import describe_sweep
 from podium.db.access.tokens import Holder
-from podium.db.stores import sweep_details
-from podium.db.stores.sweep_details import DetailChanges
+from podium.db.stores import sweep_metadata
+from podium.db.stores.sweep_metadata import DetailChanges
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 MAX_PROJECTS = 1000
@@ -69,4 +69,4 @@ def describe(
 def list_projects(service: ServiceContext = context) -> list[ProjectView]:
     """The projects by name, the first 1,000."""
     with service.database.read() as connection:
-        return [ProjectView.model_validate(row) for row in sweep_details.projects(connection, MAX_PROJECTS)]
+        return [ProjectView.model_validate(row) for row in sweep_metadata.projects(connection, MAX_PROJECTS)]

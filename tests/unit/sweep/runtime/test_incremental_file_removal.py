@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.incremental_removal import advance, finish, removal_steps, unfinished
+from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
 
 
 def deep(folder: Path, depth: int) -> None:

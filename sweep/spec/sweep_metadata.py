@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from podium.sweep.spec.strict_model import field_error
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.note_and_tag_checks import MAX_TAGS, checked_tags
-from podium.sweep.values.sweep_details_checks import (
+from podium.sweep.values.sweep_metadata_checks import (
     MAX_DESCRIPTION,
     MAX_PROJECT,
     checked_description,

@@ -28,7 +28,7 @@ from podium.sweep.values.errors import PodiumError
 
 Connect = Callable[[], ssl.SSLSocket]  # raises `OSError` and `PodiumError`
 _ENDED = frozenset({Phase.EXITED, Phase.LOAD_FAILED})
-log = logging.getLogger("podium.node_worker")
+log = logging.getLogger("podium.node_worker_handle")
 
 
 @dataclass(frozen=True, slots=True)
