@@ -13,7 +13,7 @@ from tests.browser.stage import Stage
 from tests.visitor import Visitor, overflow_px, serious
 
 SOON_MS = 20_000.0
-SIZES = [(390, 844), (1440, 900), (2560, 1440)]
+SIZES = [(390, 844), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1440, 900), (2560, 1440)))]
 ANALYSIS = {
     *("history", "importance", "parallel-coordinates", "contour", "rank", "distribution"),
     *("slice-lr", "slice-width", "slice-optimizer", "scatter"),

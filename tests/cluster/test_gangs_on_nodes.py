@@ -43,6 +43,7 @@ def _sweep(program: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_ranks_on_two_machines_train_together_and_a_lost_node_is_the_cause(cluster: Cluster, folder: Path) -> None:
     node = cluster.join_by_command("n1", slots=1)
     program = {"command": ["python", "train_ddp.py"], "metrics": {"score": "auto"}}

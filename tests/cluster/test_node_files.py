@@ -117,6 +117,7 @@ def test_trial_on_a_node_leaves_its_files_on_the_head(cluster: Cluster, node: Ma
     wait_for("nothing stays on the node", lambda: not list((node.folder / "data" / "trials").glob("*/*/*")))
 
 
+@pytest.mark.slow
 def test_attempt_elsewhere_continues_from_the_checkpoint_of_a_node_that_was_cut_off(
     cluster: Cluster, node: Machine, folder: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_attempt_elsewhere_continues_from_the_checkpoint_of_a_node_that_was_cut_
     assert "begins at" in log and "begins at 0" not in log
 
 
+@pytest.mark.slow
 def test_log_of_a_trial_on_a_node_can_be_followed(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     log = cluster.folder_of(sweep_id, _on(node, cluster, sweep_id)) / "log"
@@ -257,6 +259,7 @@ def test_full_disk_of_a_node_fails_the_attempt_and_its_slot_goes_on(cluster: Clu
     cluster.take_out(node)
 
 
+@pytest.mark.slow
 def test_agent_that_is_killed_during_an_upload_continues_it(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = cluster.submit(function_sweep(folder / "code", "large:save", run_cap=2), folder)
     wait_for("a part has arrived", lambda: any(cluster.data.uploads.iterdir()), END_S)

@@ -68,6 +68,7 @@ def node(cluster: Cluster) -> Iterator[Machine]:
     cluster.take_out(joined)
 
 
+@pytest.mark.slow
 def test_model_of_a_node_is_in_the_store_until_an_ensemble_needs_it(
     cluster: Cluster, node: Machine, folder: Path, objects: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_artifact_of_a_node_can_be_downloaded(cluster: Cluster, node: Machine, f
     assert (folder / "down" / "note.txt").read_text() == "0"
 
 
+@pytest.mark.slow
 def test_trials_do_not_see_the_credentials(cluster: Cluster, node: Machine, folder: Path) -> None:
     """Neither on the head nor on the node; `podium node join` has the same environment."""
     sweep_id = cluster.submit(function_sweep(folder / "code", "telling:train", run_cap=4), folder)
@@ -134,6 +136,7 @@ def test_trials_do_not_see_the_credentials(cluster: Cluster, node: Machine, fold
         assert json.loads((cluster.folder_of(sweep_id, each) / "log").read_text()) == ["OF_USER"]
 
 
+@pytest.mark.slow
 def test_node_that_does_not_reach_the_folder_is_refused(cluster: Cluster, objects: Path) -> None:
     """Another folder is mounted at its place."""
     record = recorded(cluster.data)

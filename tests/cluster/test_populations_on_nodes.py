@@ -73,6 +73,7 @@ def cluster(request: pytest.FixtureRequest, folder: Path) -> Iterator[Cluster]:
         started.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_population_trains_on_both_machines(cluster: Cluster, folder: Path, kind: str) -> None:
     document = {

@@ -58,7 +58,7 @@ def _assert_equal(found: Params, expected: Params) -> None:
         assert found[name] == (pytest.approx(value, rel=1e-7) if isinstance(value, float) else value), name
 
 
-@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+@pytest.mark.parametrize("goal", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("parameters", "trials"),
     [(NUMBERS, 160), (MIXED, 160), (CONDITIONAL, 160), pytest.param(WIDE, 240, marks=pytest.mark.slow)],

@@ -1,4 +1,4 @@
-"""The examples, run unchanged on one service."""
+"""The examples, run unchanged on one service; `.ci/run` runs script/sweep.yaml and the demo on digits as well."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from tests.repository import ROOT
 from tests.running_service import RunningService, podium
 
 EXAMPLES = ROOT / "examples"
-FAST = ("optuna_objective/sweep.yaml",)  # .ci/run runs script/sweep.yaml and the demo on digits
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # where Debian's dataset-fashion-mnist puts it
 
 
 def examples() -> Iterator[ParameterSet]:
     for file in sorted(EXAMPLES.rglob("*.yaml")):
-        name = str(file.relative_to(EXAMPLES))
-        yield pytest.param(file, id=name, marks=() if name in FAST else pytest.mark.slow)
+        yield pytest.param(file, id=str(file.relative_to(EXAMPLES)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", list(examples()))
 def test_example_finishes(service: RunningService, file: Path) -> None:
     if file.name == "fashion-mnist.yaml" and not FASHION_MNIST.is_dir():

@@ -45,7 +45,7 @@ def _logs(service: AuditedService, trial: dict[str, Any]) -> list[str]:
     return [service.client.log(trial["id"], rank=rank) for rank in range(2)]
 
 
-@pytest.mark.parametrize("script", ["train_ddp.py", "train_fsdp.py"])
+@pytest.mark.parametrize("script", ["train_ddp.py", pytest.param("train_fsdp.py", marks=pytest.mark.slow)])
 def test_unmodified_script_for_torchrun_runs_on_all_devices(service: AuditedService, script: str) -> None:
     program = {"command": ["python", script], "metrics": {"score": "auto"}}
     trial = _sweep(service, program)

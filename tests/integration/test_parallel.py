@@ -20,6 +20,7 @@ from podium import parallel
 from tests.integration.rank_programs import data_parallel, late_replica, pipelined
 from tests.ranks import PROGRAMS, TIMEOUT_S, WITHOUT_GPUS, run_ranks, running_ranks
 
+SLOW = pytest.mark.slow
 EXACT = 1e-12  # float64
 
 
@@ -60,7 +61,7 @@ def test_a_step_equals_one_process_over_the_concatenated_batch(options: list[str
     assert found[0]["final"] == found[1]["final"]
 
 
-@pytest.mark.parametrize("options", [["sync"], ["spares", "spares=0"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["sync"], pytest.param(["spares", "spares=0"], marks=SLOW)], ids=" ".join)
 def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str]) -> None:
     """Eight bits: not equal to one process, but near it."""
     found = printed("data_parallel.py", 2, *options, 'compression="bfloat16"')
@@ -70,7 +71,7 @@ def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str])
     assert found[0]["final"] == pytest.approx(curve[-1], abs=0.05)
 
 
-@pytest.mark.parametrize("options", [["sync"], ["spares", "spares=1"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["sync"], pytest.param(["spares", "spares=1"], marks=SLOW)], ids=" ".join)
 def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str]) -> None:
     first, second = printed("data_parallel.py", 2, *options, "normalized")
     assert first["own buffers"] != second["own buffers"]
@@ -89,7 +90,7 @@ def test_late_gradients_never_count(tmp_path: Path) -> None:
     assert all(each["final"] == found[0]["final"] for each in found)
 
 
-@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize("servers", [1, pytest.param(2, marks=SLOW)])
 def test_asynchronous_training_with_warm_up_equals_one_process_after_the_other(servers: int) -> None:
     """Rank 0 makes all updates of the warm-up and leaves; then rank 1 continues from there, so the order is known."""
     options = [f"servers={servers}", f"warm_up_steps={data_parallel.STEPS}", "max_staleness=0"]
@@ -103,7 +104,9 @@ def test_asynchronous_training_with_warm_up_equals_one_process_after_the_other(s
 
 
 @pytest.mark.parametrize(
-    ("size", "arguments"), [(2, ["gpipe"]), (3, ["1f1b", "predict"])], ids=["GPipe, 2 stages", "1F1B, 3 stages"]
+    ("size", "arguments"),
+    [pytest.param(2, ["gpipe"], marks=SLOW), (3, ["1f1b", "predict"])],
+    ids=["GPipe, 2 stages", "1F1B, 3 stages"],
 )
 def test_a_pipeline_equals_one_process(size: int, arguments: list[str]) -> None:
     found = printed("pipelined.py", size, *arguments)
@@ -188,7 +191,9 @@ def test_ranks_of_torchrun_join() -> None:
     assert sorted(output.split("\n")[:2]) == ["0 2 0.5 cpu", "1 2 0.5 cpu"], errors
 
 
-@pytest.mark.parametrize("served", [True, False], ids=["store of the launcher", "store of rank 0"])
+@pytest.mark.parametrize(
+    "served", [True, pytest.param(False, marks=SLOW)], ids=["store of the launcher", "store of rank 0"]
+)
 def test_a_rank_that_never_joins_is_named(served: bool) -> None:
     with running_ranks([PROGRAMS / "joining.py", "20"], 3, missing=[1], served=served) as running:
         results = running.results()
@@ -197,7 +202,7 @@ def test_a_rank_that_never_joins_is_named(served: bool) -> None:
     assert "within 20 s; see the output of the missing ranks" in results[0].errors
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_rank_that_joins_but_cannot_connect_ends_the_others_within_the_time_to_join() -> None:
     with running_ranks([PROGRAMS / "joining.py", "30", "1", "absent0"], 3) as running:
         results = running.results()
@@ -215,7 +220,7 @@ def test_without_rank_0_the_address_is_named() -> None:
     assert "ParallelError: rank 1 cannot reach rank 0 at 127.0.0.1:" in result.errors
 
 
-@pytest.mark.parametrize("mode", ["sync", "spares", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("spares", marks=SLOW), pytest.param("async", marks=SLOW)])
 def test_a_killed_rank_ends_the_others_with_an_error(mode: str) -> None:
     with running_ranks([PROGRAMS / "ending_ranks.py", mode, "killed"], 3) as running:
         results = running.results()
@@ -227,7 +232,9 @@ def test_a_killed_rank_ends_the_others_with_an_error(mode: str) -> None:
         assert all("rank 1 ended, or cannot be reached" in each.errors for each in (results[0], results[2]))
 
 
-@pytest.mark.parametrize("how", ["killed while rank 2 computes", "killed while the others close"])
+@pytest.mark.parametrize(
+    "how", ["killed while rank 2 computes", pytest.param("killed while the others close", marks=SLOW)]
+)
 def test_a_killed_rank_is_named_by_ranks_that_do_not_wait_for_an_answer(how: str, tmp_path: Path) -> None:
     with running_ranks([PROGRAMS / "ending_ranks.py", "spares", how, tmp_path], 3) as running:
         results = running.results()
@@ -237,7 +244,7 @@ def test_a_killed_rank_is_named_by_ranks_that_do_not_wait_for_an_answer(how: str
         assert "rank 1 ended, or cannot be reached" in result.errors
 
 
-@pytest.mark.parametrize("mode", ["sync", "spares"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("spares", marks=SLOW)])
 def test_the_error_of_a_rank_is_in_the_error_of_the_others(mode: str) -> None:
     with running_ranks([PROGRAMS / "ending_ranks.py", mode, "raises"], 2) as running:
         results = running.results()

@@ -103,7 +103,7 @@ def test_a_restart_keeps_the_precision(service: RunningService, between: Ensembl
     assert service.client.ensemble(between["id"])["members"][0]["precision"] == member["precision"]
 
 
-@pytest.mark.parametrize("victim", ["measurement", "host"])
+@pytest.mark.parametrize("victim", ["measurement", pytest.param("host", marks=pytest.mark.slow)])
 def test_a_kill_while_precisions_are_measured_loses_nothing(
     service: RunningService, trials: list[TrialInfo], victim: str
 ) -> None:
@@ -142,6 +142,7 @@ def test_evaluation_shows_precisions_side_by_side(service: RunningService, betwe
     assert "precisions, on the same rows" in printed.stdout and "(served)" in printed.stdout, printed.stderr
 
 
+@pytest.mark.slow
 def test_members_have_precisions_of_their_own_and_versions_theirs(
     service: RunningService, trials: list[TrialInfo], between: EnsembleInfo
 ) -> None:

@@ -79,7 +79,9 @@ def test_patience_ends_trial_without_improvement(slot: SlotDriver) -> None:
     assert len(curve) == 3 and value == curve[0]
 
 
-@pytest.mark.parametrize("metric", ["val_rmse", "val_mae", "val_loss"])
+@pytest.mark.parametrize(
+    "metric", ["val_rmse", *(pytest.param(name, marks=pytest.mark.slow) for name in ("val_mae", "val_loss"))]
+)
 def test_regression_is_learned_in_units_of_target(slot: SlotDriver, metric: str) -> None:
     events, value, assignment = fit(slot, "mlp", "diabetes", metric, **QUICK)
     curve = reported(events)

@@ -35,7 +35,7 @@ def query(data: DataDirectory, statement: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(
     ("schema", "files_of", "by_hand"),
-    [("0012", "0013", True), ("0011", "0011", False)],
+    [pytest.param("0012", "0013", True, marks=pytest.mark.slow), ("0011", "0011", False)],
     ids=["podium db upgrade", "podium serve"],
 )
 def test_sweep_that_ran_is_finished_after_the_upgrade(

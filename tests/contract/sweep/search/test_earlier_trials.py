@@ -123,7 +123,7 @@ def test_warm_start_with_several_objectives(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", LEARNING)
-@pytest.mark.parametrize("whose", ["earlier", "own", "both"])
+@pytest.mark.parametrize("whose", [*(pytest.param(who, marks=pytest.mark.slow) for who in ("earlier", "own")), "both"])
 def test_partial_constraints_fail_no_method(method: str, whose: str) -> None:
     earlier = evaluated_trials(12, constraints={"size": 1.0} if whose != "own" else {})
     search = Search(searched(method), earlier=earlier + evaluated_trials(1))

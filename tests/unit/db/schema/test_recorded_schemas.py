@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from alembic.script import ScriptDirectory
 from podium.db.integrity import row_checks
 from podium.db.schema.engine import SqliteDatabase, sqlite_module
 from podium.db.schema.integrity_check import check
-from podium.db.schema.migrate import alembic_config, migrate, newest_schema
+from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from tests.recorded_schemas import recorded, restore
 
 SCHEMAS = sorted(each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions())
@@ -86,44 +87,62 @@ def test_recorded_database_has_sweeps_and_trials_in_every_state(path: Path, sche
     assert query(path, "SELECT version_num FROM alembic_version") == [(schema,)]
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
-def test_upgrade_keeps_every_row_and_value(path: Path, schema: str) -> None:
-    restore(schema, path)
+@dataclass(frozen=True)
+class Upgraded:
+    """A recorded database after its upgrade, with its columns and rows before, and the rows of these columns now."""
+
+    path: Path
+    schema: str
+    result: MigrationResult
+    columns: dict[str, list[str]]
+    before: dict[str, Rows]
+    after: dict[str, Rows]
+
+
+@pytest.fixture(scope="module", params=SCHEMAS)
+def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Upgraded:
+    """Each recorded database, upgraded."""
+    path = restore(request.param, tmp_path_factory.mktemp("upgraded") / "podium.sqlite3")
     columns = columns_of(path)
     before = content(path, columns)
     result = migrate(path)
-    assert (result.before, result.now) == (schema, newest_schema())
-    after = content(path, columns)
+    return Upgraded(path, request.param, result, columns, before, content(path, columns))
+
+
+@pytest.fixture(scope="module")
+def new_statements(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The tables and indexes of a new database."""
+    path = tmp_path_factory.mktemp("new") / "podium.sqlite3"
+    migrate(path)
+    return statements(path)
+
+
+def test_upgrade_keeps_every_row_and_value(upgraded: Upgraded) -> None:
+    before, after = upgraded.before, upgraded.after
+    assert (upgraded.result.before, upgraded.result.now) == (upgraded.schema, newest_schema())
     assert {table: len(rows) for table, rows in after.items()} == {table: len(rows) for table, rows in before.items()}
     assert after == before
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
-def test_upgraded_database_has_the_newest_schema(tmp_path: Path, path: Path, schema: str) -> None:
-    migrate(restore(schema, path))
-    migrate(tmp_path / "new.sqlite3")
-    old = statements(path)
-    assert {name: old[name] for name in old.keys() - LEFT.get(schema, set())} == statements(tmp_path / "new.sqlite3")
+def test_upgraded_database_has_the_newest_schema(upgraded: Upgraded, new_statements: dict[str, list[str]]) -> None:
+    old = statements(upgraded.path)
+    assert {name: old[name] for name in old.keys() - LEFT.get(upgraded.schema, set())} == new_statements
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
-def test_upgraded_database_is_sound(path: Path, schema: str) -> None:
-    restore(schema, path)
-    migrate(path)
-    found = check(path)
+def test_upgraded_database_is_sound(upgraded: Upgraded) -> None:
+    found = check(upgraded.path)
     assert (found.schema, found.problems) == (newest_schema(), ())
-    database = SqliteDatabase(path)
+    database = SqliteDatabase(upgraded.path)
     with database.read() as connection:
         assert list(row_checks.breaches(connection)) == []
     database.close()
 
 
-@pytest.mark.parametrize("schema", [schema for schema in SCHEMAS if schema != newest_schema()])
-def test_backup_of_the_upgrade_is_the_database_before_it(tmp_path: Path, path: Path, schema: str) -> None:
-    restore(schema, path)
-    columns = columns_of(path)
-    before = content(path, columns)
-    copy = migrate(path).copy
-    assert copy is not None
-    assert content(Path(copy), columns) == before
-    assert query(Path(copy), "SELECT version_num FROM alembic_version") == [(schema,)]
+def test_backup_of_the_upgrade_is_the_database_before_it(upgraded: Upgraded) -> None:
+    if upgraded.schema == newest_schema():
+        assert upgraded.result.copy is None
+        return
+    assert upgraded.result.copy is not None
+    copy = Path(upgraded.result.copy)
+    assert content(copy, upgraded.columns) == upgraded.before
+    assert query(copy, "SELECT version_num FROM alembic_version") == [(upgraded.schema,)]

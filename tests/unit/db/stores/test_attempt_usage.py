@@ -50,6 +50,7 @@ def _run(service: ServiceRig, trial_id: int, seconds: int, first: float = AT) ->
     service.commit(*batch)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_newest_rows_are_fine_and_all_rows_bounded(service: ServiceRig) -> None:
     trial = service.trial(service.sweep(), 0, None)

@@ -97,7 +97,11 @@ POINT = st.tuples(st.sampled_from(["a/b", 'c "d"']), st.integers(1, 3), st.integ
 
 
 @given(st.lists(st.lists(POINT, max_size=6), max_size=6))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings.default.max_examples // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_doctor_finds_no_difference_after_any_batches(
     database: Database, batches: list[list[tuple[str, int, int, float]]]
 ) -> None:

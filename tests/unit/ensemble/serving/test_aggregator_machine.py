@@ -525,5 +525,5 @@ class AggregatorMachine(RuleBasedStateMachine):
 
 TestAggregatorMachine = AggregatorMachine.TestCase
 TestAggregatorMachine.settings = settings(
-    max_examples=100, stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
