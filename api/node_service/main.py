@@ -20,8 +20,8 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
@@ -57,8 +57,7 @@ def main() -> None:
         tls_cert=str(settings.data.cluster_certificate), tls_key=str(settings.data.cluster_key),
     )  # fmt: skip
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         app = create_app(own, database)
         if settings.artifact_url:
             _serve_artifacts(settings)

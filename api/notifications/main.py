@@ -13,8 +13,7 @@ from pathlib import Path
 from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notifier import Notifier
 from podium.api.notifications.target_file import read_targets
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.open_database import open_database
 from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
@@ -26,8 +25,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         deliveries = [Delivery(target) for target in read_targets(Path(settings.notify))]
         notifier = Notifier(database, deliveries, settings.public_url)
         notifier.start()

@@ -12,8 +12,7 @@ from podium.api.http.thread_pool_watch import ThreadPoolWatch
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.open_database import open_database
 from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
@@ -22,8 +21,7 @@ def main() -> None:
     """Serve the REST API and the dashboard until SIGTERM."""
     settings = start_component("api")
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         with database.write() as connection:
             token = settings.data.admin_token.read_text().strip()
             tokens.install_admin(connection, token, time.time())

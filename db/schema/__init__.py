@@ -13,9 +13,11 @@ Modules:
     integrity_check      Checks the database for damage, and its file system; read-only
     lock_holders         The processes that lock a database's files, from /proc/locks
     migrate              Upgrades a database to the current schema, under a lock and after a backup
+    open_database        Opens the database of a service: SQLite's file in its data directory, or PostgreSQL's
     postgres_engine      PostgreSQL behind the port `Database`: one writer at a time in all processes
     postgres_errors      Translates PostgreSQL errors to Podium's errors, by SQLSTATE
     postgres_schema      Creates and upgrades a PostgreSQL database
+    prepare_database     Prepares the database of a service: creates or upgrades its tables
     replaced_file_check  Detects that the database file was removed or replaced while open
     schema_version       The schema of a database file and of this version of Podium
     sqlite_errors        Translates SQLite errors to Podium's errors

@@ -8,8 +8,8 @@ from __future__ import annotations
 import signal
 import sys
 
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
@@ -31,8 +31,7 @@ from podium.sweep.values.errors import PodiumError
 
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
-    database = SqliteDatabase(settings.data.database)
-    require_current(database)
+    database = open_database(settings)
     clock = SystemClock()
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)

@@ -332,6 +332,11 @@ class RuntimeDirectory:
         """The settings of the service, for its components; see `podium.sweep.runtime.service_settings`."""
         return self.root / "settings.json"
 
+    @property
+    def database_url(self) -> Path:
+        """The URL of the database, if `podium serve` got it in its environment; only the owner may read it."""
+        return self.root / "database.url"
+
     def gateway_socket(self, name: str) -> Path:
         """The socket on which the gateway process `name` answers the other components."""
         return self.root / f"{name}.sock"

@@ -16,8 +16,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
@@ -43,8 +43,7 @@ def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
-    database = SqliteDatabase(settings.data.database)
-    require_current(database)
+    database = open_database(settings)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=epoch_record.read(settings.data))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:

@@ -148,7 +148,7 @@ def copy(
     """Copy the database to PostgreSQL, or back.
 
     The service must be stopped, and the target empty. The copy is verified row by row. If it is interrupted, the same
-    command continues it. `podium serve` does not run on PostgreSQL yet.
+    command continues it.
     """
     data = _existing(data_dir)
     with lazy.service_locked(data, "stop it before a copy"):
