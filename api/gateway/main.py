@@ -37,7 +37,7 @@ from podium.ensemble.serving.node_transport import NodeTransport
 from podium.ensemble.serving.transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.certificate_pin import connecting_context
-from podium.sweep.runtime.component_lifecycle import on_wake, send_heartbeat, start_component, wake_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, send_heartbeat, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -146,7 +146,7 @@ def main() -> None:
         )
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 def _sockets(settings: ServiceSettings, name: str) -> list[socket.socket]:

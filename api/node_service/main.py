@@ -5,7 +5,6 @@ Only with `podium serve --cluster`.
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
-from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -67,7 +66,7 @@ def main() -> None:
         server.run(sockets=[uvicorn_server.tcp(own.host, own.port)])
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 def _serve_artifacts(settings: ServiceSettings) -> None:

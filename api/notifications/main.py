@@ -6,7 +6,6 @@ Only with `podium serve --notify`.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notifier import Notifier
 from podium.api.notifications.target_file import read_targets
 from podium.db.schema.open_database import open_database
-from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
 
@@ -32,7 +31,7 @@ def main() -> None:
         report_ready()
         notifier.run(send_heartbeat, stopping.is_set)
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

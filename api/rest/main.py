@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from podium.api.http import uvicorn_server
@@ -13,7 +12,7 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.open_database import open_database
-from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
 
@@ -33,7 +32,7 @@ def main() -> None:
         server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

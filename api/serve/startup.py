@@ -15,7 +15,7 @@ from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
 from podium.api.serve.supervisor import Supervisor
-from podium.db.schema import database_url
+from podium.db.schema import database_binding, database_url
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
@@ -40,7 +40,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     with service_locked(data, "use it, or another --data-dir"):
         try:
             settings.runtime.prepare()
-            settings = _with_database(settings, url)
+            settings, remembered = _with_database(settings, url)
             unfinished_files.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)
@@ -58,7 +58,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 if settings.ray_tls:
                     cluster_certificates.ensure_ray(data, settings.cluster)
             supervisor = Supervisor(settings, log)
-            supervisor.run(lambda is_stopping: _prepare(settings, log, is_stopping))
+            supervisor.run(lambda is_stopping: _prepare(settings, remembered, log, is_stopping))
             store = RayStore.of(settings)
             if store is not None and not supervisor.restarting:
                 store.remove()  # all trials have ended
@@ -66,26 +66,32 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
 
 
-def _with_database(settings: ServiceSettings, url: str) -> ServiceSettings:
-    """The settings with the file that has the URL of the database; `url`: that of the environment.
+def _with_database(settings: ServiceSettings, url: str) -> tuple[ServiceSettings, str]:
+    """The settings with the file that has the URL of the database, and the file that the data directory remembers.
 
-    Raises `DatabaseError` if there is no valid URL in it.
+    `url`: that of the environment, which is remembered nowhere: its file is removed when the service stops. Raises
+    `DatabaseError` if there is no valid URL in the file or the environment.
     """
-    if settings.database_url_file:
-        database_url.database_url(Path(settings.database_url_file))
-        return settings
-    if not url:
-        return settings
-    file = settings.runtime.database_url
-    write_atomic(file, database_url.checked(url, f"${database_url.VARIABLE}").encode(), mode=0o600)
-    return replace(settings, database_url_file=str(file))
+    if url and not settings.database_url_file:
+        file = settings.runtime.database_url
+        write_atomic(file, database_url.checked(url, f"${database_url.VARIABLE}").encode(), mode=0o600)
+        return replace(settings, database_url_file=str(file)), ""
+    settings.runtime.database_url.unlink(missing_ok=True)  # of a service that was killed
+    given = Path(settings.database_url_file) if settings.database_url_file else None
+    found = database_binding.url_file_of(settings.data, given)
+    if found is None:
+        return settings, ""
+    database_url.database_url(found)
+    return replace(settings, database_url_file=str(found)), str(found)
 
 
-def _prepare(settings: ServiceSettings, log: Callable[[str], None], is_stopping: Callable[[], bool]) -> None:
+def _prepare(
+    settings: ServiceSettings, remembered: str, log: Callable[[str], None], is_stopping: Callable[[], bool]
+) -> None:
     """Migrate the database, import what the components share, and create the first token."""
     data = settings.data
     shared_imports.import_shared(shared_imports.DATABASE)
-    migration = BackgroundProgram("schema.prepare_database", data.root, settings.database_url_file)
+    migration = BackgroundProgram("schema.prepare_database", data.root, settings.database_url_file, remembered)
     shared_imports.import_shared(shared_imports.COMPONENTS, is_stopping)
     migration.answer(is_stopping)
     if not data.admin_token.exists():

@@ -6,7 +6,6 @@ Started by `serve` as `python -P -m podium.ensemble.host.main FILE`.
 from __future__ import annotations
 
 import signal
-import sys
 
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
@@ -24,7 +23,7 @@ from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -77,7 +76,7 @@ def main() -> None:
     try:
         run(start_component("host"))
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ class DataDirectory:
         return self.root / "podium.sqlite3"
 
     @property
+    def database_binding(self) -> Path:
+        """The PostgreSQL database of this directory, if it has one; see `podium.db.schema.database_binding`."""
+        return self.root / "database.json"
+
+    @property
     def backups(self) -> Path:
         """Backups of the database, by `podium db backup` and before upgrades."""
         return self.root / "backups"

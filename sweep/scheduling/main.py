@@ -22,7 +22,7 @@ from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import epoch_record, joined_cluster_token
@@ -144,7 +144,7 @@ def main() -> None:
     except Timeout:
         sys.exit(f"another scheduler uses the data directory {settings.data_dir}")
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

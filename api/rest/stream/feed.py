@@ -19,12 +19,13 @@ from podium.db.queries.trial_attempts import AttemptKeyRow
 from podium.db.stores import events, metric_summaries
 from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.errors import PodiumError, ServiceError
+from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 from podium.sweep.values.states import TrialState
 
 POLL_S = 0.25
 HEALTH_S = 1.0
 RECENT_S = 3.0  # a new page may have loaded older data before its stream started
+AWAY_S = 2.0  # without the database for this time, streams end: pages then show that the service does not respond
 MAX_RUNNING = 64  # of the newest trials of a sweep, whose points are sent
 Health = Callable[[int], Awaitable[dict[str, object] | None]]
 log = logging.getLogger("podium.feed")
@@ -67,6 +68,7 @@ class Feed:
         self._position = 0
         self._starting: asyncio.Lock | None = None
         self._closed = False
+        self._read_s = 0.0  # when the database was last read
 
     @property
     def streams(self) -> int:
@@ -118,6 +120,7 @@ class Feed:
         async with self._starting:
             if not self._tasks:
                 _, self._position = await asyncio.to_thread(self._span)
+                self._read_s = time.monotonic()
                 polls = ((self._follow, POLL_S), (self._follow_health, HEALTH_S))
                 self._tasks = [asyncio.create_task(_repeat(poll, every_s)) for poll, every_s in polls]
 
@@ -137,7 +140,12 @@ class Feed:
 
     async def _follow(self) -> None:
         watches = {subscription.watch for subscription in self._subscriptions}
-        poll = await asyncio.to_thread(self._poll, self._position, watches)
+        try:
+            poll = await asyncio.to_thread(self._poll, self._position, watches)
+        except DatabaseError:
+            self._end_without_database(time.monotonic())
+            raise
+        self._read_s = time.monotonic()
         behind = len(poll.news) > self.limits.behind_events
         self._position = poll.position
         for subscription in self._subscriptions:
@@ -149,6 +157,11 @@ class Feed:
             shown = {*poll.running.get(watch.sweep_id or 0, ()), watch.trial_id}
             subscription.add_points({trial_id: poll.points[trial_id] for trial_id in shown & poll.points.keys()})
             subscription.add_log(poll.logs.get(watch.trial_id or 0))
+
+    def _end_without_database(self, now_s: float) -> None:
+        if now_s - self._read_s > AWAY_S:
+            for subscription in self._subscriptions:
+                subscription.close()
 
     async def _follow_health(self) -> None:
         watched = {subscription.watch.ensemble_id for subscription in self._subscriptions} - {None}

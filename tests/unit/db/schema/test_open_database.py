@@ -59,7 +59,7 @@ def test_sqlite_is_in_the_data_directory(data: DataDirectory) -> None:
 
 
 def test_postgres_is_where_its_url_says(data: DataDirectory, url_file: Path) -> None:
-    program = [sys.executable, "-P", "-m", "podium.db.schema.prepare_database", str(data.root), str(url_file)]
+    program = [sys.executable, "-P", "-m", "podium.db.schema.prepare_database", str(data.root), str(url_file), ""]
     done = json.loads(subprocess.run(program, capture_output=True, check=True).stdout)
 
     database = open_database(_settings(data, url_file))
