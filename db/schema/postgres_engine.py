@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +33,7 @@ from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabas
 READERS = 2  # kept open
 MORE_READERS = 6  # under load
 CONNECT_S = 5
+LISTEN_S = 1.0  # between two checks whether to end
 # A connection whose server is gone without a word ends after this time, before the heartbeats of an event loop that
 # waits for it are missed (20 s).
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
@@ -91,6 +92,7 @@ class PostgresDatabase:
         self._writer = self._engine(pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
+        self._closed = threading.Event()
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -115,8 +117,25 @@ class PostgresDatabase:
                 _limit(connection, within_s)
             yield connection
 
+    def on_events(self, callback: Callable[[], None]) -> None:
+        """See `Database`. Uses a connection of its own until this is closed."""
+        self._closed = threading.Event()
+        threading.Thread(target=self._listen, args=(callback, self._closed), name="events", daemon=True).start()
+
+    def _listen(self, callback: Callable[[], None], closed: threading.Event) -> None:
+        while not closed.is_set():
+            try:
+                with self._connect() as connection:
+                    connection.execute("LISTEN podium_events")
+                    while not closed.is_set():
+                        for _ in connection.notifies(timeout=LISTEN_S, stop_after=1):
+                            callback()
+            except (psycopg.Error, DatabaseError):  # polls continue, and say what is wrong
+                closed.wait(LISTEN_S)
+
     def close(self) -> None:
         """Close all connections; the next transaction opens new ones."""
+        self._closed.set()
         for engine in (self._readers, self._writer):
             engine.dispose()
 

@@ -10,7 +10,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
@@ -68,6 +70,8 @@ class Feed:
         self._position = 0
         self._starting: asyncio.Lock | None = None
         self._closed = False
+        self._told = asyncio.Event()  # there are new events, where the database tells
+        self._listens = self._had_news = False
         self._read_s = 0.0  # when the database was last read
 
     @property
@@ -121,8 +125,28 @@ class Feed:
             if not self._tasks:
                 _, self._position = await asyncio.to_thread(self._span)
                 self._read_s = time.monotonic()
-                polls = ((self._follow, POLL_S), (self._follow_health, HEALTH_S))
-                self._tasks = [asyncio.create_task(_repeat(poll, every_s)) for poll, every_s in polls]
+                self._listen()
+                polls = ((self._follow, self._pause), (self._follow_health, partial(asyncio.sleep, HEALTH_S)))
+                self._tasks = [asyncio.create_task(_repeat(poll, pause)) for poll, pause in polls]
+
+    def _listen(self) -> None:
+        """Poll as soon as the database tells of new events."""
+        if not self._listens:
+            self._listens = True
+            self._service.database.on_events(partial(self._tell, asyncio.get_running_loop()))
+
+    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(self._told.set)
+
+    async def _pause(self) -> None:
+        """Wait for the time of the next poll. Events in quick succession are sent together, four times per second."""
+        if self._had_news:
+            await asyncio.sleep(POLL_S)
+        else:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), POLL_S)
+        self._told.clear()
 
     def _stop(self) -> None:
         for task in self._tasks:
@@ -146,6 +170,7 @@ class Feed:
             self._end_without_database(time.monotonic())
             raise
         self._read_s = time.monotonic()
+        self._had_news = bool(poll.news)
         behind = len(poll.news) > self.limits.behind_events
         self._position = poll.position
         for subscription in self._subscriptions:
@@ -217,7 +242,7 @@ class Feed:
         return found
 
 
-async def _repeat(poll: Callable[[], Awaitable[None]], every_s: float) -> None:
+async def _repeat(poll: Callable[[], Awaitable[None]], pause: Callable[[], Awaitable[None]]) -> None:
     """Poll forever, and retry while the database is unavailable."""
     failing = False
     while True:
@@ -230,4 +255,4 @@ async def _repeat(poll: Callable[[], Awaitable[None]], every_s: float) -> None:
             failing = True
         except Exception:  # otherwise no client would receive events again
             log.exception("cannot read events; retrying")
-        await asyncio.sleep(every_s)
+        await pause()
