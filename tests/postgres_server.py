@@ -72,6 +72,16 @@ class PostgresServer:
         self._process.wait(_START_S)
         self._process = None
 
+    def ensure_running(self) -> None:
+        """Start the server again if it has ended, and wait until it accepts connections."""
+        if self._process is not None and self._process.poll() is not None:
+            self.start()
+        until_s = time.monotonic() + _START_S
+        while not self._answers():  # it recovers
+            if self._process is None or self._process.poll() is not None or time.monotonic() > until_s:
+                raise RuntimeError(f"PostgreSQL ended: {self.log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.05)
+
     def execute(self, statement: str | sql.Composed, database: str = ADMIN) -> None:
         """Execute a statement as superuser, outside a transaction."""
         with psycopg.connect(self.url(database, ADMIN), autocommit=True) as connection:
@@ -114,13 +124,16 @@ def postgres_server() -> PostgresServer:
     return new_server()
 
 
-def new_server(**settings: str) -> PostgresServer:
-    """A server of its own, for tests that stop it or that need other settings."""
+def new_server(disk: Path | None = None, /, **settings: str) -> PostgresServer:
+    """A server of its own, for tests that stop it or that need other settings; `disk`: a folder for its folder."""
     binaries = _binaries()
     if binaries is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="podium-postgres-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    place = disk or os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    folder = Path(tempfile.mkdtemp(prefix="podium-postgres-", dir=place))
     owner = pwd.getpwnam(ADMIN) if os.getuid() == 0 else pwd.getpwuid(os.getuid())
+    if disk is not None:
+        disk.chmod(0o755)
     os.chown(folder, owner.pw_uid, owner.pw_gid)
     made = PostgresServer(folder, binaries, settings)
     arguments = ("--locale=C", "--encoding=UTF8", f"--username={ADMIN}", "--auth=trust", "--no-sync")

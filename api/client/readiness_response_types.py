@@ -25,9 +25,17 @@ class StorageInfo(TypedDict):
     enough: bool
 
 
+class DatabaseInfo(TypedDict):
+    """Whether the database can be read, and why not."""
+
+    available: bool
+    problem: str
+
+
 class Readiness(TypedDict):
     """Whether the service is ready; its components are in `parts`."""
 
     ready: bool
     parts: list[ComponentInfo]
     storage: StorageInfo
+    database: DatabaseInfo

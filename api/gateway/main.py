@@ -27,8 +27,8 @@ from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.uvicorn_server import ReadyServer
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -37,7 +37,7 @@ from podium.ensemble.serving.node_transport import NodeTransport
 from podium.ensemble.serving.transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.certificate_pin import connecting_context
-from podium.sweep.runtime.component_lifecycle import on_wake, send_heartbeat, start_component, wake_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, send_heartbeat, start_component, wake_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -136,8 +136,7 @@ def main() -> None:
     """Serve predictions until SIGTERM."""
     settings = start_component("gateway")
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         name = sys.argv[2] if len(sys.argv) > 2 else settings.gateway_names[0]
         app = create_app(settings, database, name=name)
         allow_many_files()
@@ -147,7 +146,7 @@ def main() -> None:
         )
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 def _sockets(settings: ServiceSettings, name: str) -> list[socket.socket]:

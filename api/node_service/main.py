@@ -5,7 +5,6 @@ Only with `podium serve --cluster`.
 
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +19,15 @@ from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
-from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -57,8 +56,7 @@ def main() -> None:
         tls_cert=str(settings.data.cluster_certificate), tls_key=str(settings.data.cluster_key),
     )  # fmt: skip
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         app = create_app(own, database)
         if settings.artifact_url:
             _serve_artifacts(settings)
@@ -68,7 +66,7 @@ def main() -> None:
         server.run(sockets=[uvicorn_server.tcp(own.host, own.port)])
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 def _serve_artifacts(settings: ServiceSettings) -> None:

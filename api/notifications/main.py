@@ -6,16 +6,14 @@ Only with `podium serve --notify`.
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from pathlib import Path
 
 from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notifier import Notifier
 from podium.api.notifications.target_file import read_targets
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.schema_version import require_current
-from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
+from podium.db.schema.open_database import open_database
+from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
 
@@ -26,15 +24,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         deliveries = [Delivery(target) for target in read_targets(Path(settings.notify))]
         notifier = Notifier(database, deliveries, settings.public_url)
         notifier.start()
         report_ready()
         notifier.run(send_heartbeat, stopping.is_set)
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,12 @@ from podium.api.http.authentication import public, viewer_or_stranger
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Holder
+from podium.db.schema.engine import Database
 from podium.sweep.runtime import component_status_reader
 from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.values.errors import DatabaseError
 
+WITHIN_S = 2.0  # for the database to answer
 router = APIRouter(tags=["health"])
 
 
@@ -23,17 +26,30 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", dependencies=[public])
 def readyz(service: ServiceContext = context, holder: Holder | None = viewer_or_stranger) -> JSONResponse:
-    """Whether all components are ready; 503 until then.
+    """Whether all components are ready and the database answers; 503 until then.
 
-    With a token of the role viewer: process id and state of each component (`parts`), and free disk space (`storage`).
-    Without: the names of the components that are not ready (`not_ready`).
+    With a token of the role viewer: process id and state of each component (`parts`), free disk space (`storage`), and
+    whether the database can be read (`database`). Without: the names of what is not ready (`not_ready`).
     """
     components = component_status_reader.read_components(service.settings.data)
-    ready = component_status_reader.all_ready(components)
+    problem = _database_problem(service.database)
+    ready = component_status_reader.all_ready(components) and not problem
     status = 200 if ready else 503
     if holder is None:
         waiting = [component["name"] for component in components if component["state"] != "ready"]
+        waiting += ["database"] if problem else []
         return JSONResponse({"ready": ready, "not_ready": waiting}, status)
     space = disk_space(service.settings.data.root)
     storage = {"free_bytes": space.free_bytes, "enough": space.is_sufficient}
-    return JSONResponse({"ready": ready, "parts": components, "storage": storage}, status)
+    database = {"available": not problem, "problem": problem}
+    return JSONResponse({"ready": ready, "parts": components, "storage": storage, "database": database}, status)
+
+
+def _database_problem(database: Database) -> str:
+    """Why the database cannot be read; "" if it can."""
+    try:
+        with database.read(within_s=WITHIN_S) as connection:
+            connection.exec_driver_sql("SELECT 1")
+    except DatabaseError as error:
+        return str(error)
+    return ""

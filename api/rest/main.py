@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from podium.api.http import uvicorn_server
@@ -12,9 +11,8 @@ from podium.api.http.thread_pool_watch import ThreadPoolWatch
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.schema_version import require_current
-from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
+from podium.db.schema.open_database import open_database
+from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
 from podium.sweep.values.errors import PodiumError
 
 
@@ -22,8 +20,7 @@ def main() -> None:
     """Serve the REST API and the dashboard until SIGTERM."""
     settings = start_component("api")
     try:
-        database = SqliteDatabase(settings.data.database)
-        require_current(database)
+        database = open_database(settings)
         with database.write() as connection:
             token = settings.data.admin_token.read_text().strip()
             tokens.install_admin(connection, token, time.time())
@@ -35,7 +32,7 @@ def main() -> None:
         server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
         database.close()
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

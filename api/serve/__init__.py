@@ -6,6 +6,7 @@ Modules:
     artifact_store          Prepares the object store of a service before it starts
     child_process           A child process that runs `main` of a module, forked from this one
     database_subprocess     Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
+    database_watch          Whether the service still has its own database, checked when a component exits
     joined_cluster_options  The options of `podium serve` for a Ray cluster that exists already
     listen_policy           The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
     login_link_request      Requests a login link from the running service without loading an HTTP client

@@ -25,6 +25,7 @@ import httpx2
 
 from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
+from podium.db.schema import database_url
 from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
@@ -33,6 +34,7 @@ from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
+from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.slots import ray_connection_settings
 from podium.sweep.values.device import NODE_NAME
@@ -74,6 +76,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
 
     Raises `ServiceError` if the head cannot be reached at first, or refuses this node; later it is tried again.
     """
+    withdraw(database_url.VARIABLE)  # of a service whose variables this node has, too
     token = read_token(options.token_file)
     if NODE_NAME.fullmatch(options.name) is None:
         raise ServiceError(f"--name {options.name}: write letters, digits, '.', '_' and '-', at most 63")

@@ -7,16 +7,19 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from podium.api.serve import artifact_store, shared_imports, unfinished_files
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
 from podium.api.serve.supervisor import Supervisor
+from podium.db.schema import database_binding, database_url
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
 from podium.sweep.slots.ray_control_store import RayStore
@@ -28,7 +31,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
     database is checked.
     """
-    data = settings.data
+    data, url = settings.data, withdraw(database_url.VARIABLE)  # before anything is started
     if not sys.flags.safe_path:
         del sys.path[0]  # the folder of the script, or the current one: components import nothing from it
     os.umask(0o077)  # also of the components: the data directory is private to its user
@@ -37,6 +40,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     with service_locked(data, "use it, or another --data-dir"):
         try:
             settings.runtime.prepare()
+            settings, remembered = _with_database(settings, url)
             unfinished_files.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)
@@ -54,7 +58,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 if settings.ray_tls:
                     cluster_certificates.ensure_ray(data, settings.cluster)
             supervisor = Supervisor(settings, log)
-            supervisor.run(lambda is_stopping: _prepare(data, log, is_stopping))
+            supervisor.run(lambda is_stopping: _prepare(settings, remembered, log, is_stopping))
             store = RayStore.of(settings)
             if store is not None and not supervisor.restarting:
                 store.remove()  # all trials have ended
@@ -62,10 +66,32 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
 
 
-def _prepare(data: DataDirectory, log: Callable[[str], None], is_stopping: Callable[[], bool]) -> None:
+def _with_database(settings: ServiceSettings, url: str) -> tuple[ServiceSettings, str]:
+    """The settings with the file that has the URL of the database, and the file that the data directory remembers.
+
+    `url`: that of the environment, which is remembered nowhere: its file is removed when the service stops. Raises
+    `DatabaseError` if there is no valid URL in the file or the environment.
+    """
+    if url and not settings.database_url_file:
+        file = settings.runtime.database_url
+        write_atomic(file, database_url.checked(url, f"${database_url.VARIABLE}").encode(), mode=0o600)
+        return replace(settings, database_url_file=str(file)), ""
+    settings.runtime.database_url.unlink(missing_ok=True)  # of a service that was killed
+    given = Path(settings.database_url_file) if settings.database_url_file else None
+    found = database_binding.url_file_of(settings.data, given)
+    if found is None:
+        return settings, ""
+    database_url.database_url(found)
+    return replace(settings, database_url_file=str(found)), str(found)
+
+
+def _prepare(
+    settings: ServiceSettings, remembered: str, log: Callable[[str], None], is_stopping: Callable[[], bool]
+) -> None:
     """Migrate the database, import what the components share, and create the first token."""
+    data = settings.data
     shared_imports.import_shared(shared_imports.DATABASE)
-    migration = BackgroundProgram("schema.migrate", data.database)
+    migration = BackgroundProgram("schema.prepare_database", data.root, settings.database_url_file, remembered)
     shared_imports.import_shared(shared_imports.COMPONENTS, is_stopping)
     migration.answer(is_stopping)
     if not data.admin_token.exists():

@@ -20,6 +20,7 @@ from pathlib import Path
 from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import ChildProcess, start_process
+from podium.api.serve.database_watch import DatabaseWatch
 from podium.api.serve.missed_heartbeats import Heartbeats, Sight
 from podium.sweep.runtime import certificate_pin, process_liveness
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -31,7 +32,7 @@ from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots import ray_component, ray_connection_settings
-from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
+from podium.sweep.values.errors import PodiumError, ServiceError
 
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
 TICK_S = 1.0
@@ -117,7 +118,7 @@ class Supervisor:
         self._ray_address = ""
         self._has_saved_settings = False
         self._certificate = certificate_pin.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
-        self._database: tuple[int, int] | None = None
+        self._database_watch: DatabaseWatch | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
         of_ray = ray_connection_settings.environment(
             settings.ray_token,
@@ -151,7 +152,7 @@ class Supervisor:
         try:
             self._start(self._components["ray"])
             self._prepare(prepare)
-            self._database = _identity(self._settings.data.database)
+            self._database_watch = DatabaseWatch(self._settings)
             while not self._stopping:
                 self._step(wake_read)
         finally:
@@ -321,11 +322,8 @@ class Supervisor:
     def _on_exit(self, component: _Component) -> None:
         assert component.process is not None
         status = component.process.wait()
-        if _identity(self._settings.data.database) != self._database:
-            raise DatabaseError(
-                f"{self._settings.data.database} was removed or replaced while the service was running; put it "
-                "back, or restore a backup while no service runs, and start the service again"
-            )
+        if self._database_watch is not None:
+            self._database_watch.check(status, self._last_line(component.name))
         failed_to_start = status >= 0 and not component.ever_ready and not self._announced  # not if it was killed
         if failed_to_start and not self._is_disk_full():
             raise ServiceError(f"{component.name} failed to start: {self._last_line(component.name)}")
@@ -449,11 +447,3 @@ def _components(settings: ServiceSettings) -> Iterator[_Component]:
 
 def _open_null() -> int:
     return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

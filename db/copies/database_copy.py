@@ -21,6 +21,7 @@ from sqlalchemy import Connection, inspect
 from podium.db.copies import copy_marker, table_copy
 from podium.db.copies.postgres_sessions import refuse_service
 from podium.db.copies.stored_values import TargetValues
+from podium.db.schema import database_binding
 from podium.db.schema.database_url import database_url
 from podium.db.schema.dialect import is_postgres
 from podium.db.schema.engine import Database, SqliteDatabase
@@ -28,6 +29,7 @@ from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import create
 from podium.db.schema.tables import metadata
 from podium.sweep.runtime import fail_points
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
 Direction = Literal["to-postgres", "from-postgres"]
@@ -55,12 +57,20 @@ class Place:
 def copy_database(
     path: Path, direction: Direction, url: str, say: Callable[[str], None] = lambda _: None
 ) -> CopyResult:
-    """Copy the database at `path` to that at `url`, or back. Raises `DatabaseError`."""
+    """Copy the database at `path` to that at `url`, or back. Raises `DatabaseError`.
+
+    A data directory that belonged to the PostgreSQL database has its own again after a copy back.
+    """
     if direction == "to-postgres":
         with _sqlite(path, create_it=False) as source, _postgres(url, create_it=True) as target:
             return copy(source, target, say)
-    with _postgres(url, create_it=False) as source, _sqlite(path, create_it=True) as target:
-        return copy(source, target, say)
+    data = DataDirectory(path.parent)
+    binding = database_binding.recorded(data)
+    service = None if binding is None else binding.service
+    with _postgres(url, create_it=False, service=service) as source, _sqlite(path, create_it=True) as target:
+        done = copy(source, target, say)
+    database_binding.forget(data)
+    return done
 
 
 def copy(
@@ -126,11 +136,11 @@ def _sqlite(path: Path, *, create_it: bool) -> Iterator[Place]:
 
 
 @contextmanager
-def _postgres(url: str, *, create_it: bool) -> Iterator[Place]:
+def _postgres(url: str, *, create_it: bool, service: str | None = None) -> Iterator[Place]:
     from podium.db.schema.postgres_engine import PostgresDatabase
     from podium.db.schema.postgres_schema import migrate_postgres
 
-    database = PostgresDatabase(url)
+    database = PostgresDatabase(url, service=service)
     try:
         refuse_service(database, database.name)
         if create_it and _is_empty(database):

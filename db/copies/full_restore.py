@@ -20,6 +20,7 @@ from sqlalchemy import Connection, delete
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest, RemovedFile
 from podium.db.copies.backup_repository import BackupRepository
 from podium.db.schema import dialect
+from podium.db.schema.database_binding import DatabaseBinding
 from podium.db.schema.database_url import database_url
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
@@ -54,9 +55,11 @@ def full_restore(
     *,
     snapshot: str | None = None,
     url: str | None = None,
+    url_file: str = "",
     say: Say = lambda _: None,
 ) -> RestoreResult:
-    """Restore a snapshot, by default the newest. `url`: of an empty PostgreSQL database, if the snapshot has one.
+    """Restore a snapshot, by default the newest. `url`: of an empty PostgreSQL database, if the snapshot has one;
+    `url_file`: with it, which the data directory records.
 
     Raises `DatabaseError`, `DataDirectoryError` or `FileStoreError`.
     """
@@ -71,7 +74,7 @@ def full_restore(
         if time.monotonic() - said_s > SAY_EVERY_S:
             said_s = time.monotonic()
             say(f"{number:,} of {len(manifest.files):,} files restored")
-    _restore_database(repository, manifest, data, url)
+    _restore_database(repository, manifest, data, url, url_file)
     data.unfinished_restore.unlink()
     return RestoreResult(
         data_dir=str(data.root),
@@ -106,7 +109,9 @@ def _restore_file(repository: BackupRepository, file: BackedUpFile, data: DataDi
         repository.fetch(file, path)
 
 
-def _restore_database(repository: BackupRepository, manifest: Manifest, data: DataDirectory, url: str | None) -> None:
+def _restore_database(
+    repository: BackupRepository, manifest: Manifest, data: DataDirectory, url: str | None, url_file: str
+) -> None:
     """Write the database, with the record of the files that were removed before they were copied."""
     incomplete = data.database.with_name(f".{manifest.database.key}.restored.tmp")
     try:
@@ -115,17 +120,19 @@ def _restore_database(repository: BackupRepository, manifest: Manifest, data: Da
             _write_removed(SqliteDatabase(incomplete), manifest)
             incomplete.replace(data.database)
         else:
-            _restore_postgres(url, incomplete, manifest)
+            _restore_postgres(url, incomplete, manifest, data, url_file)
     finally:
         incomplete.unlink(missing_ok=True)
 
 
-def _restore_postgres(url: str, file: Path, manifest: Manifest) -> None:
+def _restore_postgres(url: str, file: Path, manifest: Manifest, data: DataDirectory, url_file: str) -> None:
     from podium.db.copies import postgres_programs
     from podium.db.schema.postgres_engine import PostgresDatabase
 
     postgres_programs.restore(url, file)
-    _write_removed(PostgresDatabase(url), manifest)
+    database = PostgresDatabase(url)
+    _write_removed(database, manifest)
+    DatabaseBinding(manifest.service, database.name, url_file).save(data)
 
 
 def _write_removed(database: Database, manifest: Manifest) -> None:
@@ -183,6 +190,7 @@ def main() -> None:
             DataDirectory(arguments.data_dir),
             snapshot=arguments.snapshot,
             url=database_url(arguments.url_file) if arguments.postgres else None,
+            url_file=str(arguments.url_file or ""),
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
         print(json.dumps(asdict(done)))

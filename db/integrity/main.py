@@ -1,12 +1,13 @@
 """Entry point of `podium doctor`: checks the invariants of rows, files and processes; a separate process.
 
-`python -P -m podium.db.integrity.main DIRECTORY [--no-artifacts]` prints the report as JSON, or prints an error
-message and exits 3. It is read-only and works with or without a running service. See `docs/reference/doctor.md` for
-each invariant.
+`python -P -m podium.db.integrity.main DIRECTORY [--no-artifacts] [--url-file FILE]` prints the report as JSON, or
+prints an error message and exits 3. It is read-only and works with or without a running service. See
+`docs/reference/doctor.md` for each invariant.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import json
@@ -22,6 +23,7 @@ from sqlalchemy import Connection, text
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.open_database import open_database_of
 from podium.db.schema.schema_version import known_schema, known_schemas
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
@@ -63,11 +65,12 @@ def audit(
     """Check everything. A transient condition is a breach only if it lasts for `settle_s` seconds.
 
     Only seconds during which every component of the service is ready count. `database` is that of the service, if it is
-    not SQLite's in the data directory. Raises `DatabaseError` if there is none, or its schema is not the current one.
+    not the one that the data directory names. Raises `DatabaseError` if there is none, or its schema is not the current
+    one.
     """
     with contextlib.ExitStack() as closing:
         if database is None:
-            database = _opened(data)
+            database = open_database_of(data)
             closing.callback(database.close)
         found = _find_breaches(database, data, artifacts, say)
         waited = in_all = 0.0
@@ -78,12 +81,6 @@ def audit(
             again = {_key(breach) for breach in _find_breaches(database, data, False, say)}
             found = [breach for breach in found if not breach.passing or _key(breach) in again]
         return _report(database, data, found, artifacts)
-
-
-def _opened(data: DataDirectory) -> SqliteDatabase:
-    if not data.database.is_file():
-        raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
-    return SqliteDatabase(data.database)
 
 
 def _key(breach: Breach) -> tuple[object, ...]:
@@ -100,7 +97,7 @@ def _find_breaches(
     database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]
 ) -> list[Breach]:
     with database.read() as connection:
-        _check_schema(connection, data)
+        _check_schema(connection, database)
         found = [*row_checks.integrity_problems(connection), *row_checks.breaches(connection)]
         found += file_checks.leftovers(connection, data)
         found += notification_checks.failing_targets(connection)
@@ -112,14 +109,14 @@ def _find_breaches(
     return [*found, *file_checks.artifacts(saved, data, say)]
 
 
-def _check_schema(connection: Connection, data: DataDirectory) -> None:
+def _check_schema(connection: Connection, database: Database) -> None:
     found, newest = MigrationContext.configure(connection).get_current_revision(), known_schemas()[-1]
     if found == newest:
         return
     if found is not None:
-        known_schema(str(data.database), found, data.database)
+        known_schema(database.name, found, database.path if isinstance(database, SqliteDatabase) else None)
     raise DatabaseError(
-        f"{data.database} has schema {found}, not {newest}; `podium db upgrade` and `podium serve` upgrade it"
+        f"{database.name} has schema {found}, not {newest}; `podium db upgrade` and `podium serve` upgrade it"
     )
 
 
@@ -176,10 +173,17 @@ def is_service_running(data: DataDirectory) -> bool:
 
 def main() -> None:
     """Audit the directory named on the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--no-artifacts", action="store_true")
+    parser.add_argument("--url-file", type=Path)
+    arguments = parser.parse_args()
+    data = DataDirectory(arguments.directory)
     try:
         report = audit(
-            DataDirectory(Path(sys.argv[1])),
-            artifacts="--no-artifacts" not in sys.argv[2:],
+            data,
+            open_database_of(data, arguments.url_file),
+            artifacts=not arguments.no_artifacts,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
     except DatabaseError as error:

@@ -19,17 +19,18 @@ _PREFIXES = ("postgresql://", "postgres://")
 def database_url(file: Path | None = None) -> str:
     """The URL in the file, by default that in the environment. Raises `DatabaseError`, which does not repeat it."""
     if file is None:
-        return _checked(os.environ.get(VARIABLE, ""), f"${VARIABLE}")
+        return checked(os.environ.get(VARIABLE, ""), f"${VARIABLE}")
     try:
         mode, content = file.stat().st_mode, file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise DatabaseError(f"--database-url-file {file}: {getattr(error, 'strerror', None) or error}") from error
     if stat.S_IMODE(mode) & 0o077:
         raise DatabaseError(f"--database-url-file {file}: other users may read it; run `chmod 600 {file}`")
-    return _checked(content, f"--database-url-file {file}")
+    return checked(content, f"--database-url-file {file}")
 
 
-def _checked(text: str, place: str) -> str:
+def checked(text: str, place: str) -> str:
+    """The URL in `text`, from `place`. Raises `DatabaseError`, which does not repeat it."""
     url = text.strip()
     if not url:
         raise DatabaseError(f"{place} is empty; write {EXAMPLE} to a file that only you may read, and name the file")

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -108,6 +108,12 @@ class Database(Protocol):
         Raises `TooSlowError` if a statement still runs `within_s` seconds after the start.
         """
 
+    def on_events(self, callback: Callable[[], None]) -> None:
+        """Call `callback`, in a thread, soon after transactions with events, where the database tells; else never.
+
+        A call may be missed while the connection is lost, so polls remain necessary.
+        """
+
     def close(self) -> None:
         """Close all connections; the next transaction opens new ones."""
 
@@ -158,6 +164,9 @@ class SqliteDatabase:
         """
         with self._explained("read"), self._readers.begin() as connection, _within(connection, within_s):
             yield connection
+
+    def on_events(self, callback: Callable[[], None]) -> None:
+        """See `Database`: SQLite does not tell other processes."""
 
     def close(self) -> None:
         """Close all connections; closing the last one of all processes checkpoints the write-ahead log.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,15 +24,19 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.pool import QueuePool
 
 from podium.db.schema.engine import BUSY_S
-from podium.db.schema.postgres_errors import refusal, where
+from podium.db.schema.postgres_errors import is_dropped, refusal, where
 from podium.sweep.runtime.fail_points import commit_point, fail_point
-from podium.sweep.values.errors import DatabaseError, TooSlowError
+from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabaseError
 
 # Connections of one process: one that writes, and these for readers. A service has six processes with a database, and
 # one more for each gateway; a server has 100 connections by default.
 READERS = 2  # kept open
 MORE_READERS = 6  # under load
-CONNECT_S = 10
+CONNECT_S = 5
+LISTEN_S = 1.0  # between two checks whether to end
+# A connection whose server is gone without a word ends after this time, before the heartbeats of an event loop that
+# waits for it are missed (20 s).
+_KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 
 _LOCK = 0x706F6469756D  # "podium"; the key belongs to the database, so that services do not share it
 _WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
@@ -72,14 +76,23 @@ class _Progress:
 class PostgresDatabase:
     """A PostgreSQL database in one process. See `podium.db.schema.engine.Database`."""
 
-    def __init__(self, url: str, *, busy_s: float = BUSY_S) -> None:
-        """`url`: as libpq reads it, with its options for TLS, such as `sslmode=verify-full`."""
+    def __init__(self, url: str, *, service: str | None = None, busy_s: float = BUSY_S) -> None:
+        """A database, to which nothing is connected yet.
+
+        Args:
+            url: As libpq reads it, with its options for TLS, such as `sslmode=verify-full`.
+            service: The name of the service whose database it must be: each new connection is checked, and may
+                raise `WrongDatabaseError`. None: any.
+            busy_s: The longest wait for a connection or a lock.
+        """
         self.name = where(url)  # for messages
         self._url = url
+        self._service = service
         self._busy_s = busy_s
         self._writer = self._engine(pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
+        self._closed = threading.Event()
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -104,8 +117,25 @@ class PostgresDatabase:
                 _limit(connection, within_s)
             yield connection
 
+    def on_events(self, callback: Callable[[], None]) -> None:
+        """See `Database`. Uses a connection of its own until this is closed."""
+        self._closed = threading.Event()
+        threading.Thread(target=self._listen, args=(callback, self._closed), name="events", daemon=True).start()
+
+    def _listen(self, callback: Callable[[], None], closed: threading.Event) -> None:
+        while not closed.is_set():
+            try:
+                with self._connect() as connection:
+                    connection.execute("LISTEN podium_events")
+                    while not closed.is_set():
+                        for _ in connection.notifies(timeout=LISTEN_S, stop_after=1):
+                            callback()
+            except (psycopg.Error, DatabaseError):  # polls continue, and say what is wrong
+                closed.wait(LISTEN_S)
+
     def close(self) -> None:
         """Close all connections; the next transaction opens new ones."""
+        self._closed.set()
         for engine in (self._readers, self._writer):
             engine.dispose()
 
@@ -147,7 +177,14 @@ class PostgresDatabase:
         return engine
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(self._url, autocommit=True, **self._defaults())
+        try:
+            connection = psycopg.connect(self._url, autocommit=True, **self._defaults())
+        except psycopg.OperationalError as error:
+            if self._service is not None and is_dropped(error):
+                raise WrongDatabaseError(f"{self.name} no longer exists; restore a backup") from error
+            raise
+        if self._service is not None:
+            _check_service(connection, self._service, self.name)
         connection.adapters.register_dumper(int, Int8Dumper)  # always the same, so that statements are prepared once
         connection.adapters.register_dumper(str, _TextDumper)
         connection.adapters.register_dumper(float, _FloatDumper)
@@ -157,8 +194,23 @@ class PostgresDatabase:
     def _defaults(self) -> dict[str, Any]:
         """Options that the URL does not set."""
         given = psycopg.conninfo.conninfo_to_dict(self._url)
-        ours = {"connect_timeout": CONNECT_S, "application_name": "podium", "client_encoding": "UTF8"}
+        names = {"application_name": "podium", "client_encoding": "UTF8"}
+        ours: dict[str, Any] = {"connect_timeout": CONNECT_S, **_KEEPALIVE, **names}
         return {name: value for name, value in ours.items() if name not in given}
+
+
+def _check_service(connection: psycopg.Connection[Any], service: str, name: str) -> None:
+    """Raises `WrongDatabaseError` if it is not the database of this service; then the connection is closed."""
+    try:
+        found = connection.execute("SELECT name FROM service").fetchone()
+    except psycopg.errors.UndefinedTable:
+        found = None
+    if found is None or found[0] != service:
+        connection.close()
+        what = "has no tables of Podium" if found is None else f"belongs to the service {found[0]}"
+        raise WrongDatabaseError(
+            f"{name} {what}, and this is the service {service}; was it replaced? Give the URL of its own database"
+        )
 
 
 def _in_transaction(engine: Engine, start: str) -> Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from psycopg import InterfaceError, OperationalError
@@ -15,6 +16,8 @@ _TOO_MANY_CONNECTIONS = "53300"
 _LOCKED = ("55P03", "40P01")  # lock_timeout, deadlock
 _CANCELLED = "57014"  # by statement_timeout
 _READ_ONLY = "25006"
+_NO_DATABASE = "3D000"
+_DROPPED = re.compile(r'database ".*" does not exist')  # of a server that writes other languages: unavailable
 _CONSTRAINT = "23"
 _DAMAGED = ("XX001", "XX002", "58030")  # corrupted data, corrupted index, I/O error
 _GONE = ("57P01", "57P02", "57P03", "57P05", "08")  # the server stopped, or the connection broke
@@ -33,6 +36,11 @@ def is_gone(error: BaseException | None) -> bool:
     if code is None:  # libpq itself found that the connection is closed
         return isinstance(error, OperationalError | InterfaceError)
     return code.startswith(_GONE)
+
+
+def is_dropped(error: OperationalError) -> bool:
+    """Whether a connection failed because there is no such database, which libpq says without a code."""
+    return _code(error) == _NO_DATABASE or _DROPPED.search(str(error)) is not None
 
 
 def refusal(database: str, doing: str, error: BaseException | None, *, committing: bool = False) -> DatabaseError:

@@ -76,3 +76,10 @@ CREATE OR REPLACE FUNCTION round(value double precision, digits integer) RETURNS
 
 CREATE OR REPLACE FUNCTION round(value double precision, digits bigint) RETURNS double precision
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT round(value::numeric, digits::integer)::double precision $$;
+
+-- Tells the api that a transaction with events was committed: see `Database.on_events`.
+CREATE OR REPLACE FUNCTION podium_notify_events() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_notify('podium_events', ''); RETURN NULL; END $$;
+
+CREATE OR REPLACE TRIGGER podium_notify_events AFTER INSERT ON events
+    FOR EACH STATEMENT EXECUTE FUNCTION podium_notify_events();

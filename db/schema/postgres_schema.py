@@ -34,7 +34,7 @@ def migrate_postgres(url: str) -> MigrationResult:
     try:
         with database.write() as connection:
             _check_server(connection, database.name)
-            before = _schema(connection, database.name)
+            before = existing_schema(connection, database.name)
             if before is None:
                 _create(connection)
             elif before != newest_schema():
@@ -73,8 +73,11 @@ def _check_server(connection: Connection, name: str) -> None:
         )
 
 
-def _schema(connection: Connection, name: str) -> str | None:
-    """The schema of the database; None if it is empty. Raises `DatabaseError` if it is not Podium's."""
+def existing_schema(connection: Connection, name: str) -> str | None:
+    """The schema of the database; None if it is empty.
+
+    Raises `DatabaseError` if it is not Podium's, newer than this version, or an unfinished copy.
+    """
     tables = set(inspect(connection).get_table_names())
     if not tables:
         return None

@@ -6,10 +6,9 @@ Started by `serve` as `python -P -m podium.ensemble.host.main FILE`.
 from __future__ import annotations
 
 import signal
-import sys
 
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
@@ -24,15 +23,14 @@ from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
 
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
-    database = SqliteDatabase(settings.data.database)
-    require_current(database)
+    database = open_database(settings)
     clock = SystemClock()
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)
@@ -78,7 +76,7 @@ def main() -> None:
     try:
         run(start_component("host"))
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

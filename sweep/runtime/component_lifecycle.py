@@ -13,15 +13,18 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.values.errors import PodiumError, WrongDatabaseError
 
 READY_FD = "PODIUM_READY_FD"
 PARENT_PID = "PODIUM_SERVE_PID"
 HEARTBEAT_S = 1.0
+WRONG_DATABASE = 78  # exit status of a component whose database is not that of the service: `serve` stops
 
 
 def start_component(name: str) -> ServiceSettings:
@@ -34,6 +37,12 @@ def start_component(name: str) -> ServiceSettings:
     _pipe()  # before threads are started
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     return ServiceSettings.load(Path(sys.argv[1]))
+
+
+def exit_with(error: PodiumError) -> NoReturn:
+    """End this component with the message of an error, and with the status that tells `serve` what to do."""
+    print(error, file=sys.stderr)
+    sys.exit(WRONG_DATABASE if isinstance(error, WrongDatabaseError) else 1)
 
 
 def report_ready() -> None:

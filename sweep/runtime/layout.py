@@ -33,6 +33,11 @@ class DataDirectory:
         return self.root / "podium.sqlite3"
 
     @property
+    def database_binding(self) -> Path:
+        """The PostgreSQL database of this directory, if it has one; see `podium.db.schema.database_binding`."""
+        return self.root / "database.json"
+
+    @property
     def backups(self) -> Path:
         """Backups of the database, by `podium db backup` and before upgrades."""
         return self.root / "backups"
@@ -331,6 +336,11 @@ class RuntimeDirectory:
     def settings_file(self) -> Path:
         """The settings of the service, for its components; see `podium.sweep.runtime.service_settings`."""
         return self.root / "settings.json"
+
+    @property
+    def database_url(self) -> Path:
+        """The URL of the database, if `podium serve` got it in its environment; only the owner may read it."""
+        return self.root / "database.url"
 
     def gateway_socket(self, name: str) -> Path:
         """The socket on which the gateway process `name` answers the other components."""

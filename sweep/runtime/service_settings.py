@@ -68,6 +68,7 @@ class ServiceSettings:
     artifact_url: str = ""  # object store for the files of attempts on nodes; "": the data directory
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
     notify: str = ""  # file with the URLs that get notifications; "": none
+    database_url_file: str = ""  # file with the URL of a PostgreSQL database; "": SQLite in the data directory
     joined: JoinedCluster | None = None  # the Ray cluster of others; None: the service starts its own Ray
     proxies: tuple[
         str, ...

@@ -16,13 +16,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.schema_version import require_current
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import epoch_record, joined_cluster_token
@@ -43,8 +43,7 @@ def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
-    database = SqliteDatabase(settings.data.database)
-    require_current(database)
+    database = open_database(settings)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=epoch_record.read(settings.data))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
@@ -145,7 +144,7 @@ def main() -> None:
     except Timeout:
         sys.exit(f"another scheduler uses the data directory {settings.data_dir}")
     except PodiumError as error:
-        sys.exit(str(error))
+        exit_with(error)
 
 
 if __name__ == "__main__":

@@ -186,6 +186,10 @@ class DamagedError(DatabaseError):
     """The state of the database is unknown after a failed write; open it again and read back what was committed."""
 
 
+class WrongDatabaseError(DamagedError):
+    """The database is not the one of this service."""
+
+
 class FencedError(DatabaseError):
     """Another scheduler has taken over; this one must not write."""
 

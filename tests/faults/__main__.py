@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.machines import unavailable_reason
-from tests.faults import campaign, node_campaign
+from tests.faults import campaign, node_campaign, postgres_campaign
 from tests.faults.campaign import Plan
 from tests.faults.node_campaign import NodePlan
+from tests.faults.postgres_campaign import PostgresPlan
 
 INTERRUPTED = 130
 
@@ -47,6 +48,10 @@ def _run(options: argparse.Namespace, folder: Path) -> bool:
         outcome = node_campaign.run(of_nodes, folder, _say)
         _show(node_campaign.table(outcome), outcome.to_json(), options.json)
         return outcome.passed
+    if options.postgres:
+        on_postgres = postgres_campaign.run(PostgresPlan(options.faults, options.seed, options.slots), folder, _say)
+        _show(postgres_campaign.table(on_postgres), on_postgres.to_json(), options.json)
+        return on_postgres.passed
     plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
     found = campaign.run(plan, folder, _say)
     _show(campaign.table(found), found.to_json(), options.json)
@@ -71,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--history", type=int, default=0, help="finished trials that are there before")
     parser.add_argument("--nodes", type=int, default=0, help="instead: faults of this many nodes of a cluster")
-    parser.add_argument("--faults", type=int, default=100, help="of nodes, with --nodes")
+    parser.add_argument("--postgres", action="store_true", help="instead: faults of the server of the database")
+    parser.add_argument("--faults", type=int, default=100, help="of nodes or of the server, with --nodes or --postgres")
     parser.add_argument("--json", type=Path, help="also write the outcome to this file")
     return parser
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from sqlalchemy import text
+
+from podium.db.schema.open_database import open_database_of
 from podium.sweep.runtime.layout import DataDirectory
 
 SLACK_S = 0.1  # between the time of the kill and the time that the scheduler records
@@ -103,11 +106,10 @@ def compare(
             without its raylet, and only then die with their attempts.
         runs: Files with a line for each attempt that ran; () for those next to the code on this machine.
     """
-    with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
-        sweeps = {row[0]: Sweep(*row) for row in connection.execute("SELECT id, name, state, run_cap FROM sweeps")}
-        found = connection.execute("SELECT id, sweep_id, number, value, state, attempt FROM trials")
-        trials = {row[0]: Trial(*row) for row in found}
-        found = connection.execute("SELECT trial_id, number, started_at, ended_at, state FROM attempts ORDER BY 1, 2")
+    with _rows(data) as rows:
+        sweeps = {row[0]: Sweep(*row) for row in rows("SELECT id, name, state, run_cap FROM sweeps")}
+        trials = {row[0]: Trial(*row) for row in rows("SELECT id, sweep_id, number, value, state, attempt FROM trials")}
+        found = rows("SELECT trial_id, number, started_at, ended_at, state FROM attempts ORDER BY 1, 2")
         attempts = [Attempt(*row) for row in found]
     hit = {(a.trial_id, a.number) for a in attempts if any(a.under_way(*kill) for kill in kills)}
     again = [a for a in attempts if a.number > 1]
@@ -123,6 +125,17 @@ def compare(
             f"attempt {a.number - 1} of trial {a.trial_id}" for a in again if (a.trial_id, a.number - 1) not in hit
         ),
     )
+
+
+@contextmanager
+def _rows(data: DataDirectory) -> Iterator[Callable[[str], Sequence[Any]]]:
+    """What executes queries in the database of a data directory."""
+    database = open_database_of(data)
+    try:
+        with database.read() as connection:
+            yield lambda query: connection.execute(text(query)).all()
+    finally:
+        database.close()
 
 
 def _lost_sweeps(journal: Journal, sweeps: dict[int, Sweep]) -> list[str]:
@@ -183,8 +196,8 @@ def _run_twice(files: Sequence[Path]) -> list[str]:
 def ends_of_killed(data: DataDirectory) -> dict[int, list[float]]:
     """The end times of attempts that were ended by a signal, by process id."""
     ends: dict[int, list[float]] = {}
-    with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
-        for pid, at in connection.execute("SELECT pid, ended_at FROM attempts WHERE exit = 'SIGKILL' AND pid > 0"):
+    with _rows(data) as rows:
+        for pid, at in rows("SELECT pid, ended_at FROM attempts WHERE exit = 'SIGKILL' AND pid > 0"):
             ends.setdefault(pid, []).append(at)
     return ends
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -31,9 +31,11 @@ class NotHealthyError(Exception):
 class FaultedService:
     """`podium serve` on fixed ports, across restarts."""
 
-    def __init__(self, data_dir: Path, slots: int) -> None:
+    def __init__(self, data_dir: Path, slots: int, options: Sequence[str] = ()) -> None:
+        """`options`: others of `podium serve`."""
         self.data = DataDirectory(data_dir)
         self.slots = slots
+        self._options = options
         self._port, self._gateway_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self._ray_before: ReportedComponent | None = None
@@ -107,10 +109,10 @@ class FaultedService:
         return [process for process in psutil.process_iter() if mentions(process, marks)]
 
     def _start(self) -> subprocess.Popen[bytes]:
-        ports = ["--port", str(self._port), "--gateway-port", str(self._gateway_port)]
+        options = ["--port", str(self._port), "--gateway-port", str(self._gateway_port), *self._options]
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [*PODIUM, "serve", "--data-dir", str(self.data.root), "--devices", f"cpu:{self.slots}", *ports],
+                [*PODIUM, "serve", "--data-dir", str(self.data.root), "--devices", f"cpu:{self.slots}", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

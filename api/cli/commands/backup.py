@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir, is_postgres
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -36,7 +36,7 @@ def backup(
     data = DataDirectory(data_dir.absolute())
     if not data.root.is_dir():
         raise DataDirectoryError(f"there is no data directory {data.root}; name another with --data-dir")
-    options = [*_credentials(credentials), *_database(url_file), *(["--datasets"] if datasets else [])]
+    options = [*_credentials(credentials), *_database(data, url_file), *(["--datasets"] if datasets else [])]
     done = lazy.database_subprocess.run_reporting(
         "copies.full_backup", data.root, _absolute(place), *options, say=_progress
     )
@@ -66,7 +66,8 @@ def restore(
 
     If it is interrupted, the same command continues it.
     """
-    data, options = DataDirectory(data_dir.absolute()), [*_credentials(credentials), *_database(url_file)]
+    data = DataDirectory(data_dir.absolute())
+    options = [*_credentials(credentials), *_database(data, url_file)]
     if list_them:
         found = lazy.database_subprocess.run_reporting(
             "copies.full_restore", _absolute(place), data.root, "--list", *options, say=_progress
@@ -115,10 +116,11 @@ def _credentials(file: Path | None) -> list[str]:
     return [] if file is None else ["--credentials", str(file.absolute())]
 
 
-def _database(url_file: Path | None) -> list[str]:
-    if not is_postgres(url_file):
+def _database(data: DataDirectory, url_file: Path | None) -> list[str]:
+    if not lazy.database_binding.is_postgres(data, url_file):
         return []
-    return ["--postgres", *([] if url_file is None else ["--url-file", str(url_file.absolute())])]
+    file = lazy.database_binding.url_file_of(data, url_file)
+    return ["--postgres", *([] if file is None else ["--url-file", str(file.absolute())])]
 
 
 def _size(size: int) -> str:

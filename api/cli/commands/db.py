@@ -12,7 +12,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir, is_postgres
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -29,11 +29,11 @@ def backup(
 ) -> None:
     """Copy the database to a file; the service may be running. A PostgreSQL database is written by pg_dump."""
     data, run = DataDirectory(data_dir.absolute()), lazy.database_subprocess.run
-    postgres, options = is_postgres(url_file), ["--force"] if force else []
+    postgres, options = lazy.database_binding.is_postgres(data, url_file), ["--force"] if force else []
     suffix = "pgdump" if postgres else "sqlite3"
     target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.{suffix}").absolute()
     if postgres:
-        done = run("copies.postgres_commands", "backup", target, *options, *_named(url_file))
+        done = run("copies.postgres_commands", "backup", target, *options, *_named(data, url_file))
     else:
         done = run("schema.backup", data.database, target, *options)
     if as_json:
@@ -53,8 +53,10 @@ def restore(
 
     The replaced database is kept in DATA_DIR/backups. With PostgreSQL, the backup is written into an empty database.
     """
-    if is_postgres(url_file):
-        done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *_named(url_file))
+    data = DataDirectory(data_dir.absolute())
+    if lazy.database_binding.is_postgres(data, url_file):
+        named = _named(data, url_file)
+        done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *named)
     else:
         data = _existing(data_dir)
         with lazy.service_locked(data, "stop it before a restore"):
@@ -69,11 +71,12 @@ def restore(
 @app.command()
 def check(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = None, as_json: AsJson = False) -> None:
     """Check the database for damage, and its file system or server. Exits with 1 if there are problems."""
-    if is_postgres(url_file):
-        names = [] if url_file is None else [url_file]
-        found = lazy.database_subprocess.run("integrity.postgres_check", *names)
+    data = DataDirectory(data_dir.absolute())
+    if lazy.database_binding.is_postgres(data, url_file):
+        file = lazy.database_binding.url_file_of(data, url_file)
+        found = lazy.database_subprocess.run("integrity.postgres_check", *([] if file is None else [file]))
     else:
-        found = lazy.database_subprocess.run("schema.integrity_check", DataDirectory(data_dir.absolute()).database)
+        found = lazy.database_subprocess.run("schema.integrity_check", data.database)
     if as_json:
         lazy.terminal_output.print_json(found)
     else:
@@ -100,8 +103,9 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = No
 
     A file is backed up first. An empty PostgreSQL database gets its tables.
     """
-    if is_postgres(url_file):
-        done = lazy.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(url_file))
+    data = DataDirectory(data_dir.absolute())
+    if lazy.database_binding.is_postgres(data, url_file):
+        done = lazy.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(data, url_file))
     else:
         data = _existing(data_dir)
         with lazy.service_locked(data, "stop it before an upgrade"):
@@ -127,8 +131,9 @@ def _existing(data_dir: Path) -> DataDirectory:
     return data
 
 
-def _named(url_file: Path | None) -> list[str | Path]:
-    return [] if url_file is None else ["--url-file", url_file.absolute()]
+def _named(data: DataDirectory, url_file: Path | None) -> list[str | Path]:
+    file = lazy.database_binding.url_file_of(data, url_file)
+    return [] if file is None else ["--url-file", file.absolute()]
 
 
 class Direction(StrEnum):
@@ -148,12 +153,13 @@ def copy(
     """Copy the database to PostgreSQL, or back.
 
     The service must be stopped, and the target empty. The copy is verified row by row. If it is interrupted, the same
-    command continues it. `podium serve` does not run on PostgreSQL yet.
+    command continues it.
     """
     data = _existing(data_dir)
+    file = lazy.database_binding.url_file_of(data, url_file)
     with lazy.service_locked(data, "stop it before a copy"):
         done = lazy.database_subprocess.run_reporting(
-            "copies.database_copy", data.database, direction, *([] if url_file is None else [url_file]), say=_progress
+            "copies.database_copy", data.database, direction, *([] if file is None else [file]), say=_progress
         )
     if as_json:
         lazy.terminal_output.print_json(done)

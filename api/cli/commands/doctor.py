@@ -10,15 +10,21 @@ from typing import Annotated
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 
 Artifacts = Annotated[bool, typer.Option("--artifacts/--no-artifacts", help="hash the files that trials saved")]
 CANNOT_CHECK = 2
 
 
-def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifacts: Artifacts = True) -> None:
+def doctor(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+    artifacts: Artifacts = True,
+    url_file: DatabaseUrlFile = None,
+) -> None:
     """Check every invariant of a data directory. Read-only; works with or without a running service."""
     arguments = [str(data_dir), *([] if artifacts else ["--no-artifacts"])]
+    arguments += [] if url_file is None else ["--url-file", str(url_file)]
     # A separate process loads SQLAlchemy and Alembic; its progress goes to this terminal.
     result = subprocess.run(
         [sys.executable, "-P", "-m", "podium.db.integrity.main", *arguments],

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DatabaseUrlFile, DataDir, Devices
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import MAX_GATEWAYS, MAX_TRIALS_PER_DEVICE
 from podium.sweep.values.errors import ServiceError
@@ -76,6 +76,7 @@ def serve(
         Path | None,
         typer.Option(metavar="URL-FILE", help="notify these Apprise URLs (mail, chat, webhooks); extra: notify"),
     ] = None,
+    database_url_file: DatabaseUrlFile = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="another host name under which clients reach the service; repeatable"),
@@ -144,6 +145,7 @@ def serve(
         artifact_url=artifact_url,
         artifact_credentials=_absolute(artifact_credentials),
         notify=_absolute(notify),
+        database_url_file=_absolute(database_url_file),
         joined=joined,
         allowed_hosts=lazy.listen_policy.names_of(host, names),
         tls_cert=_absolute(tls_cert),

@@ -21,5 +21,7 @@ def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> Non
             if not about["storage"]["enough"]:
                 free = about["storage"]["free_bytes"] / 1e6
                 output.console.print(f"disk full: {free:,.0f} MB free in {data_dir}; no new work is accepted")
+            if problem := about["database"]["problem"]:
+                output.console.print(problem, soft_wrap=True, markup=False)
             output.console.print(output.table(None, ("component", "state", "pid", "restarts"), rows))
     raise typer.Exit(0 if about["ready"] else 1)

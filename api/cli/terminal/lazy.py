@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from podium.api.serve import ports as ports
     from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import service_locked as service_locked
+    from podium.db.schema import database_binding as database_binding
     from podium.sweep.data import datasets as datasets
     from podium.sweep.file_store import artifact_url as artifact_url
     from podium.sweep.runtime import service_settings as service_settings
@@ -68,6 +69,7 @@ _MODULES = {
     "node_process": "podium.api.serve",
     "ports": "podium.api.serve",
     "startup": "podium.api.serve",
+    "database_binding": "podium.db.schema",
     "datasets": "podium.sweep.data",
     "artifact_url": "podium.sweep.file_store",
     "service_settings": "podium.sweep.runtime",

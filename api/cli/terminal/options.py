@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,14 +31,10 @@ Project = Annotated[
 DatabaseUrlFile = Annotated[
     Path | None,
     typer.Option(
-        "--database-url-file", metavar="FILE", help="with the URL of the database; default: $PODIUM_DATABASE_URL"
+        "--database-url-file",
+        metavar="FILE",
+        help="with the URL of a PostgreSQL database; default: $PODIUM_DATABASE_URL, or the file of the last start",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")
-DATABASE_URL = "PODIUM_DATABASE_URL"
-
-
-def is_postgres(url_file: Path | None) -> bool:
-    """Whether the database of the service is PostgreSQL's: its URL is in a file, or in the environment."""
-    return url_file is not None or bool(os.environ.get(DATABASE_URL))

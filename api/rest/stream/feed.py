@@ -10,7 +10,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
@@ -19,12 +21,13 @@ from podium.db.queries.trial_attempts import AttemptKeyRow
 from podium.db.stores import events, metric_summaries
 from podium.db.stores.events import EventSummary
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.values.errors import PodiumError, ServiceError
+from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 from podium.sweep.values.states import TrialState
 
 POLL_S = 0.25
 HEALTH_S = 1.0
 RECENT_S = 3.0  # a new page may have loaded older data before its stream started
+AWAY_S = 2.0  # without the database for this time, streams end: pages then show that the service does not respond
 MAX_RUNNING = 64  # of the newest trials of a sweep, whose points are sent
 Health = Callable[[int], Awaitable[dict[str, object] | None]]
 log = logging.getLogger("podium.feed")
@@ -67,6 +70,9 @@ class Feed:
         self._position = 0
         self._starting: asyncio.Lock | None = None
         self._closed = False
+        self._told = asyncio.Event()  # there are new events, where the database tells
+        self._listens = self._had_news = False
+        self._read_s = 0.0  # when the database was last read
 
     @property
     def streams(self) -> int:
@@ -118,8 +124,29 @@ class Feed:
         async with self._starting:
             if not self._tasks:
                 _, self._position = await asyncio.to_thread(self._span)
-                polls = ((self._follow, POLL_S), (self._follow_health, HEALTH_S))
-                self._tasks = [asyncio.create_task(_repeat(poll, every_s)) for poll, every_s in polls]
+                self._read_s = time.monotonic()
+                self._listen()
+                polls = ((self._follow, self._pause), (self._follow_health, partial(asyncio.sleep, HEALTH_S)))
+                self._tasks = [asyncio.create_task(_repeat(poll, pause)) for poll, pause in polls]
+
+    def _listen(self) -> None:
+        """Poll as soon as the database tells of new events."""
+        if not self._listens:
+            self._listens = True
+            self._service.database.on_events(partial(self._tell, asyncio.get_running_loop()))
+
+    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(self._told.set)
+
+    async def _pause(self) -> None:
+        """Wait for the time of the next poll. Events in quick succession are sent together, four times per second."""
+        if self._had_news:
+            await asyncio.sleep(POLL_S)
+        else:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), POLL_S)
+        self._told.clear()
 
     def _stop(self) -> None:
         for task in self._tasks:
@@ -137,7 +164,13 @@ class Feed:
 
     async def _follow(self) -> None:
         watches = {subscription.watch for subscription in self._subscriptions}
-        poll = await asyncio.to_thread(self._poll, self._position, watches)
+        try:
+            poll = await asyncio.to_thread(self._poll, self._position, watches)
+        except DatabaseError:
+            self._end_without_database(time.monotonic())
+            raise
+        self._read_s = time.monotonic()
+        self._had_news = bool(poll.news)
         behind = len(poll.news) > self.limits.behind_events
         self._position = poll.position
         for subscription in self._subscriptions:
@@ -149,6 +182,11 @@ class Feed:
             shown = {*poll.running.get(watch.sweep_id or 0, ()), watch.trial_id}
             subscription.add_points({trial_id: poll.points[trial_id] for trial_id in shown & poll.points.keys()})
             subscription.add_log(poll.logs.get(watch.trial_id or 0))
+
+    def _end_without_database(self, now_s: float) -> None:
+        if now_s - self._read_s > AWAY_S:
+            for subscription in self._subscriptions:
+                subscription.close()
 
     async def _follow_health(self) -> None:
         watched = {subscription.watch.ensemble_id for subscription in self._subscriptions} - {None}
@@ -204,7 +242,7 @@ class Feed:
         return found
 
 
-async def _repeat(poll: Callable[[], Awaitable[None]], every_s: float) -> None:
+async def _repeat(poll: Callable[[], Awaitable[None]], pause: Callable[[], Awaitable[None]]) -> None:
     """Poll forever, and retry while the database is unavailable."""
     failing = False
     while True:
@@ -217,4 +255,4 @@ async def _repeat(poll: Callable[[], Awaitable[None]], every_s: float) -> None:
             failing = True
         except Exception:  # otherwise no client would receive events again
             log.exception("cannot read events; retrying")
-        await asyncio.sleep(every_s)
+        await pause()

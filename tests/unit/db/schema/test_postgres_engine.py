@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -169,3 +170,41 @@ def test_fail_points_surround_a_commit(database: PostgresDatabase, monkeypatch: 
     monkeypatch.setattr("podium.db.schema.postgres_engine.fail_point", passed.append)
     add(database, "one")
     assert passed == [fail_points.commit_point("before"), fail_points.commit_point("after")]
+
+
+def test_listener_is_called_after_a_commit_with_events(database: PostgresDatabase) -> None:
+    told = threading.Event()
+    database.on_events(told.set)
+    _wait_until_told(database, told)
+
+    with pytest.raises(ZeroDivisionError), database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "rolled back")])
+        raise ZeroDivisionError
+    with database.write() as connection:
+        connection.execute(text("UPDATE service SET name = name"))  # no event
+    assert not told.wait(0.5)
+    with database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "committed")])
+        assert not told.wait(0.2)
+    assert told.wait(10)
+
+
+def test_listener_continues_after_a_restart(server: PostgresServer, database: PostgresDatabase) -> None:
+    told = threading.Event()
+    database.on_events(told.set)
+    _wait_until_told(database, told)
+    server.stop(immediately=True)
+    server.start()
+    _wait_until_told(database, told)
+
+
+def _wait_until_told(database: PostgresDatabase, told: threading.Event) -> None:
+    """Add events until the listener tells of one: then it listens."""
+    for _ in range(100):
+        add(database, "listening")
+        if told.wait(0.3):
+            break
+    else:
+        raise AssertionError("the listener is never called")
+    while told.wait(0.3):  # by the events before
+        told.clear()
