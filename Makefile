@@ -43,6 +43,7 @@ help:
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
 	@echo '              FAULTS="--nodes 3": 100 faults of three nodes of a cluster, as root: half an hour'
 	@echo '              FAULTS="--postgres --faults 40": faults of the server of a PostgreSQL database: a quarter of an hour'
+	@echo '              FAULTS="--standby": 100 takeovers by a standby on PostgreSQL, as root: an hour'
 	@echo 'make fuzz     20,000 requests that nobody would write: minutes; FUZZ="--cases 2000 --seed 8"'
 	@echo 'make check    format, lint, types, import rules, container files, prose, docs, known vulnerabilities of dependencies'
 	@echo 'make audit    only the vulnerabilities; asks pypi.org, and reports if it cannot'

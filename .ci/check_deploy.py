@@ -31,6 +31,7 @@ CHART = DEPLOY / "helm" / "podium"
 RAYCLUSTER = ROOT / ".ci" / "raycluster.schema.json"
 VERSIONS = ("1.29", kubernetes_validate.latest_version())  # of Kubernetes: the oldest one in Chart.yaml, the newest one
 LIVENESS, READINESS = "/healthz", "/readyz"
+COMPOSE = ("compose.yaml", "compose.cluster.yaml", "compose.standby.yaml")
 STORE_USERS = ("podium", "ray-worker")  # containers that get the credentials of the object store
 _WARNING = 2  # severity of a finding of Helm's lint
 _SECRET = re.compile(r"TOKEN|PASSWORD|SECRET|CREDENTIAL")
@@ -59,14 +60,14 @@ def main() -> int:
 def file_problems() -> Iterator[str]:
     """Of the YAML files outside the chart, and of the scripts in them."""
     found = {}
-    for path in (DEPLOY / "compose.yaml", DEPLOY / "compose.cluster.yaml", DEPLOY / "sky.yaml"):
+    for path in (*(DEPLOY / file for file in COMPOSE), DEPLOY / "sky.yaml"):
         try:
             found[path.name] = YAML(typ="safe").load(path)
         except YAMLError as error:
             yield f"{path.relative_to(ROOT)}: {error}"
             return
     yield from image_problems((DEPLOY / "Dockerfile").read_text())
-    for file in ("compose.yaml", "compose.cluster.yaml"):
+    for file in COMPOSE:
         yield from compose_problems(file, found[file]["services"])
     for name, service in found["compose.cluster.yaml"]["services"].items():
         if service.get("entrypoint") == ["sh", "-c"]:

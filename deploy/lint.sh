@@ -44,7 +44,7 @@ else
     skip deploy/Dockerfile hadolint
 fi
 
-for file in deploy/compose.yaml deploy/compose.cluster.yaml; do
+for file in deploy/compose.yaml deploy/compose.cluster.yaml deploy/compose.standby.yaml; do
     if docker compose version >/dev/null 2>&1; then
         check "$file" docker compose -f "$file" config --quiet
     elif has docker-compose; then

@@ -9,7 +9,13 @@ from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
-from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
+from podium.sweep.lifecycle.pending_commands import (
+    Enqueued,
+    MemberDevices,
+    PendingCommands,
+    SweepUpdate,
+    TrialCommandRequest,
+)
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
@@ -136,8 +142,8 @@ class MemorySweep:
 class MemoryRecorder:
     """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_ports.Recorder`.
 
-    `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `cannot_write`: a change with
-    values that no table accepts.
+    `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `unreachable`: the lease cannot be
+    confirmed. `cannot_write`: a change with values that no table accepts.
     """
 
     def __init__(self) -> None:
@@ -149,6 +155,8 @@ class MemoryRecorder:
         self.devices: dict[str, DeviceChanged] = {}
         self.full = False
         self.fenced = False
+        self.unreachable = False
+        self.members = MemberDevices()
         self.cannot_write: Callable[[Change], bool] = lambda change: False
 
     # Actions of clients.
@@ -182,6 +190,12 @@ class MemoryRecorder:
         return enqueued_id
 
     # Actions of the scheduler.
+
+    def confirm(self) -> None:
+        if self.unreachable:
+            raise DatabaseError("no connection, as played")
+        if self.fenced:
+            raise FencedError
 
     def commit(self, changes: Sequence[Change]) -> None:
         if self.full:
@@ -274,6 +288,7 @@ class MemoryRecorder:
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
         return PendingCommands(
+            members=self.members,
             sweeps={
                 i: SweepUpdate(s.state, s.reason, s.run_cap, s.priority, s.terms, s.wait) for i, s in sweeps.items()
             },

@@ -21,7 +21,7 @@ from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, 
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
 from podium.api.client.organize_calls import OrganizeCalls
-from podium.api.client.readiness_response_types import Readiness
+from podium.api.client.readiness_response_types import Readiness, Services
 from podium.api.client.sweep_responses import BestTrialInfo, FailuresInfo, SweepInfo
 from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
 from podium.api.client.trial_responses import (
@@ -32,7 +32,7 @@ from podium.api.client.trial_responses import (
     TrialInfo,
     UsageInfo,
 )
-from podium.sweep.runtime.layout import DataDirectory, default_data_directory
+from podium.sweep.runtime.layout import default_data_directory, service_of_this_machine
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError, UnauthorizedError
@@ -56,7 +56,7 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         cls, data_dir: Path | str | None = None, *, timeout_s: float = TIMEOUT_S, retry_s: float = RETRY_S
     ) -> Client:
         """A client of the service that runs on a data directory. Raises `ServiceError` if none runs."""
-        data = DataDirectory(Path(data_dir or default_data_directory()))
+        data = service_of_this_machine(Path(data_dir or default_data_directory()))
         try:
             about = json.loads(data.service_file.read_text())
             token = data.admin_token.read_text().strip()
@@ -357,6 +357,10 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         except httpx2.HTTPError as error:
             raise ServiceError(f"the service at {self.url} does not respond: {error}") from error
         return _readiness(response)
+
+    def services(self) -> Services:
+        """The service that leads, and those of the same database that stand by."""
+        return self._answer(Services, "GET", "/api/v1/services")
 
     def _with_bundle(self, document: dict[str, Any]) -> dict[str, Any]:
         program = document.get("program")

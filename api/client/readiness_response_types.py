@@ -25,6 +25,35 @@ class StorageInfo(TypedDict):
     enough: bool
 
 
+class LeaderInfo(TypedDict):
+    """The service whose scheduler and ensemble host work."""
+
+    host: str
+    url: str
+    epoch: int
+    led_s: float
+    renewed_s: float
+    expired: bool
+    answers: bool
+
+
+class StandbyInfo(TypedDict):
+    """A service that leads when the leader fails."""
+
+    host: str
+    url: str
+    waits_s: float
+    seen_s: float
+    answers: bool
+
+
+class Services(TypedDict):
+    """The services of one database: which one leads, and which stand by."""
+
+    leader: LeaderInfo | None
+    standbys: list[StandbyInfo]
+
+
 class DatabaseInfo(TypedDict):
     """Whether the database can be read, and why not."""
 

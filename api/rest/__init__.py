@@ -11,5 +11,6 @@ Modules:
     routers          The table of all routers of the REST API, in the order in which paths are matched
     schema_routes    JSON Schema of the sweep file over REST, for editors. Public: editors send no token
     search_routes    Finds sweeps, trials, ensembles and projects by a few typed characters
+    service_routes   The services of one database over REST: which one leads, and which stand by
     write_openapi    Writes the OpenAPI document: `python -m podium.api.rest.write_openapi [FILE]`
 """

@@ -36,7 +36,8 @@ def readyz(service: ServiceContext = context, holder: Holder | None = viewer_or_
     ready = component_status_reader.all_ready(components) and not problem
     status = 200 if ready else 503
     if holder is None:
-        waiting = [component["name"] for component in components if component["state"] != "ready"]
+        done = ("ready", component_status_reader.STANDS_BY)
+        waiting = [component["name"] for component in components if component["state"] not in done]
         waiting += ["database"] if problem else []
         return JSONResponse({"ready": ready, "not_ready": waiting}, status)
     space = disk_space(service.settings.data.root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,6 +18,21 @@ LOCK_S = 1.0  # `podium doctor` holds the lock briefly to check whether a servic
 @contextmanager
 def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
     """Hold the lock of `data` in the block. Raises `DataDirectoryError` if a service is running."""
+    with ExitStack() as held:
+        _lock(data, advice, held)
+        yield
+
+
+@contextmanager
+def all_services_locked(data: DataDirectory, advice: str) -> Iterator[None]:
+    """The same for all services that share the data directory: for commands that need it for themselves."""
+    with ExitStack() as held:
+        for each in (data, *data.services()):
+            _lock(each, advice, held)
+        yield
+
+
+def _lock(data: DataDirectory, advice: str, held: ExitStack) -> None:
     lock = FileLock(data.service_lock)
     try:
         lock.acquire(timeout=LOCK_S)
@@ -27,10 +42,7 @@ def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise DataDirectoryError(f"cannot write to the data directory {data.root}: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        lock.release()
+    held.callback(lock.release)
 
 
 def _where(service_file: Path) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from podium.api.serve import artifact_store, shared_imports, unfinished_files
+from filelock import FileLock
+
+from podium.api.serve import artifact_store, shared_imports, standby_requirements, unfinished_files
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import service_locked
@@ -19,6 +21,7 @@ from podium.db.schema import database_binding, database_url
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.slots import ray_connection_settings
@@ -35,13 +38,16 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     if not sys.flags.safe_path:
         del sys.path[0]  # the folder of the script, or the current one: components import nothing from it
     os.umask(0o077)  # also of the components: the data directory is private to its user
-    refuse_network(data.root)
+    if not (url or settings.database_url_file or data.database_binding.exists()):
+        refuse_network(data.root)
     data.prepare()
     with service_locked(data, "use it, or another --data-dir"):
         try:
             settings.runtime.prepare()
             settings, remembered = _with_database(settings, url)
-            unfinished_files.remove(data)
+            standby_requirements.check(settings)
+            if not settings.standby:  # otherwise others may be writing
+                unfinished_files.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
@@ -54,7 +60,8 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                     check_port(settings.cluster, port, "--cluster")
                 from podium.sweep.runtime import cluster_certificates  # imports cryptography
 
-                cluster_certificates.ensure(data.cluster_certificate, data.cluster_key, settings.cluster)
+                with FileLock(data.creation_lock):
+                    cluster_certificates.ensure(data.cluster_certificate, data.cluster_key, settings.cluster)
                 if settings.ray_tls:
                     cluster_certificates.ensure_ray(data, settings.cluster)
             supervisor = Supervisor(settings, log)
@@ -75,14 +82,20 @@ def _with_database(settings: ServiceSettings, url: str) -> tuple[ServiceSettings
     if url and not settings.database_url_file:
         file = settings.runtime.database_url
         write_atomic(file, database_url.checked(url, f"${database_url.VARIABLE}").encode(), mode=0o600)
-        return replace(settings, database_url_file=str(file)), ""
+        return _named(settings, file), ""
     settings.runtime.database_url.unlink(missing_ok=True)  # of a service that was killed
     given = Path(settings.database_url_file) if settings.database_url_file else None
     found = database_binding.url_file_of(settings.data, given)
     if found is None:
         return settings, ""
     database_url.database_url(found)
-    return replace(settings, database_url_file=str(found)), str(found)
+    return _named(settings, found), str(found)
+
+
+def _named(settings: ServiceSettings, url_file: Path) -> ServiceSettings:
+    """The settings with the file of the URL, and the name with which this start takes the lease of its database."""
+    holder = standby_requirements.holder(settings.data)
+    return replace(settings, database_url_file=str(url_file), holder=holder)
 
 
 def _prepare(
@@ -94,6 +107,11 @@ def _prepare(
     migration = BackgroundProgram("schema.prepare_database", data.root, settings.database_url_file, remembered)
     shared_imports.import_shared(shared_imports.COMPONENTS, is_stopping)
     migration.answer(is_stopping)
+    with FileLock(data.creation_lock):
+        _create_token(data, log)
+
+
+def _create_token(data: DataDirectory, log: Callable[[str], None]) -> None:
     if not data.admin_token.exists():
         token = "podium_" + secrets.token_urlsafe(32)
         write_atomic(data.admin_token, token.encode() + b"\n", mode=0o600)

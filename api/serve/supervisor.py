@@ -9,19 +9,30 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
-from podium.api.serve.child_process import ChildProcess, start_process
+from podium.api.serve.child_process import start_process
 from podium.api.serve.database_watch import DatabaseWatch
 from podium.api.serve.missed_heartbeats import Heartbeats, Sight
+from podium.api.serve.service_components import (
+    AFTER_RAY,
+    EVENT_LOOPS,
+    FIRST_BACKOFF_S,
+    LEADER_ONLY,
+    LED,
+    MODULES,
+    ON_RAY,
+    Component,
+    components_of,
+)
 from podium.sweep.runtime import certificate_pin, process_liveness
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
@@ -34,51 +45,14 @@ from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots import ray_component, ray_connection_settings
 from podium.sweep.values.errors import PodiumError, ServiceError
 
+RELEASE_S = 2.0  # of the lease; after that it expires
 STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
 TICK_S = 1.0
 DISK_FULL_BYTES = 1 << 20
-FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
 STABLE_S = 30.0  # uptime after which the backoff is reset
-MODULES = {
-    "ray": "podium.sweep.slots.ray_component",
-    "api": "podium.api.rest.main",
-    "gateway": "podium.api.gateway.main",
-    "scheduler": "podium.sweep.scheduling.main",
-    "host": "podium.ensemble.host.main",
-    "nodes": "podium.api.node_service.main",  # only with `--cluster`
-    "notifier": "podium.api.notifications.main",  # only with `--notify`
-}
-_AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
-_EVENT_LOOPS = ("api", "gateway", "nodes")  # the loops of the others may wait for disks and other processes
-_ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
+_EPOCH = re.compile(rb"epoch=([0-9]+)\n")
 _STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes", "notifier")
-
-
-@dataclass(slots=True)
-class _Component:
-    """A component of the service and its process."""
-
-    name: str
-    kind: str  # key of `MODULES`; several gateways have different names
-    process: ChildProcess | subprocess.Popen[bytes] | None = None
-    stdin_fd: int | None = None  # writes to its standard input
-    ready_fd: int | None = None
-    ready: bool = False
-    silent: bool = False
-    ever_ready: bool = False
-    restarts: int = 0
-    started_s: float = 0.0
-    backoff_s: float = FIRST_BACKOFF_S
-    due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray
-
-    @property
-    def state(self) -> str:
-        if self.process is None:
-            return "waiting"
-        if self.ready and self.silent:
-            return "silent"
-        return "ready" if self.ready else "starting"
 
 
 class Supervisor:
@@ -106,9 +80,13 @@ class Supervisor:
         self._log = log
         self._modules = modules
         self._tick_s = tick_s
-        self._components = {component.name: component for component in _components(settings)}
-        for component in self._of_kinds(_AFTER_RAY):
+        self._components = {component.name: component for component in components_of(settings)}
+        after = (*AFTER_RAY, "leadership") if settings.joined else AFTER_RAY  # which reads the id of the Ray cluster
+        for component in self._of_kinds(after):
             component.due_s = None
+        self._epoch = None if settings.database_url_file else 0  # of the lease while this service leads; 0: needs none
+        if self._epoch is None:
+            self._hold_back(LEADER_ONLY)
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self.restarting = False  # whether trials on nodes continue for the next start
@@ -209,7 +187,7 @@ class Supervisor:
     def _look(self, name: str) -> Sight:
         """What is seen of the process of a component."""
         component = self._components[name]
-        waits = component.kind not in _EVENT_LOOPS
+        waits = component.kind not in EVENT_LOOPS
         if component.process is None:
             return Sight(waits)
         pid = component.process.pid
@@ -224,7 +202,7 @@ class Supervisor:
             if component.due_s is not None and time.monotonic() >= component.due_s:
                 self._start(component)
 
-    def _of_kinds(self, kinds: Sequence[str]) -> list[_Component]:
+    def _of_kinds(self, kinds: Sequence[str]) -> list[Component]:
         """The components of these kinds, in the order of the kinds."""
         return [component for kind in kinds for component in self._components.values() if component.kind == kind]
 
@@ -243,13 +221,14 @@ class Supervisor:
             self._has_saved_settings = True
         return path
 
-    def _start(self, component: _Component) -> None:
+    def _start(self, component: Component) -> None:
         fail_point(f"serve.before-{component.kind}")
         read_fd, write_fd = os.pipe()
         environment = {**self._environment, READY_FD: str(write_fd)}
         if component.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
-        stdin, component.stdin_fd = os.pipe() if component.kind in ("ray", *_ON_RAY) else (_open_null(), None)
+        piped = component.kind == "ray" or component.kind in LED
+        stdin, component.stdin_fd = os.pipe() if piped else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
                 self._modules[component.kind],
@@ -267,41 +246,79 @@ class Supervisor:
             time.monotonic(),
         )
         self._selector.register(read_fd, selectors.EVENT_READ, component.name)
-        if component.kind in _ON_RAY and self._components["ray"].ready:
-            self._send_ray_address(component)
+        component.has_address = component.has_epoch = False
+        component.stands_by = component.kind in LED and self._epoch is None
+        self._send_lines(component)
         self.publish()
 
-    def _send_ray_address(self, component: _Component) -> None:
-        """Let a component that has started connect to Ray."""
-        assert component.stdin_fd is not None
+    def _send_lines(self, component: Component) -> None:
+        """Tell a component what it waits for: the address of Ray, then the epoch of the lease."""
+        if component.stdin_fd is None or component.kind not in LED:
+            return
+        lines = ""
+        if component.kind in ON_RAY and not component.has_address:
+            if not self._components["ray"].ready:
+                return
+            lines, component.has_address = f"{self._ray_address}\n", True
+        if self._epoch is not None and not component.has_epoch:
+            lines, component.has_epoch, component.stands_by = f"{lines}{self._epoch}\n", True, False
         with contextlib.suppress(OSError):  # it has ended; SIGCHLD follows
-            os.write(component.stdin_fd, f"{self._ray_address}\n".encode())
+            os.write(component.stdin_fd, lines.encode())
 
-    def _read_pipe(self, component: _Component) -> None:
-        assert component.ready_fd is not None
+    def _read_pipe(self, component: Component) -> None:
+        if component.ready_fd is None:
+            return  # it was killed by what another pipe has told in the same step
         content = os.read(component.ready_fd, 4096)
         if not content:
             self._close_pipe(component)
             return  # it ended; SIGCHLD follows
         if b"." in content:
             self._heartbeats.record(component.name, time.monotonic())
+        for epoch in _EPOCH.findall(content):
+            self._on_leadership(int(epoch) or None)
         if b"ready" in content and not component.ready:
             self._on_ready(component)
 
-    def _on_ready(self, component: _Component) -> None:
+    def _hold_back(self, kinds: Sequence[str]) -> None:
+        """Do not start these before this service leads."""
+        for component in self._of_kinds(kinds):
+            component.due_s, component.stands_by = None, True
+
+    def _on_leadership(self, epoch: int | None) -> None:
+        """This service leads with an epoch from now on, or another one leads (None).
+
+        Scheduler and host that have led are killed: a scheduler that is terminated would end all trials.
+        """
+        before, self._epoch = self._epoch, epoch
+        if epoch is not None:
+            self._log(f"this service leads, with epoch {epoch}")
+        elif before is not None:
+            self._log("another service leads now: scheduler and host of this one are stopped, and it stands by")
+        else:
+            self._log("another service leads; this one stands by")
+        for component in self._of_kinds((*LED, *LEADER_ONLY)):
+            if (before is not None and component.process is not None) or component.kind in LEADER_ONLY:
+                self._kill(component)
+                component.due_s, component.stands_by = time.monotonic(), False
+            else:
+                self._send_lines(component)
+        if epoch is None:
+            self._hold_back(LEADER_ONLY)
+        self.publish()
+
+    def _on_ready(self, component: Component) -> None:
         if component.name == "ray" and not self._find_ray():
             return  # it is ending and has removed its files; SIGCHLD follows
         component.ready = component.ever_ready = True
         self._heartbeats.record(component.name, time.monotonic())  # it may hang before it sends the first one
         if component.name == "ray":
-            for each in self._of_kinds(_ON_RAY):
-                if each.process is not None:
-                    self._send_ray_address(each)
-            for each in self._of_kinds(_AFTER_RAY):
+            for each in self._of_kinds(ON_RAY):
+                self._send_lines(each)
+            for each in self._of_kinds((*AFTER_RAY, "leadership")):
                 if each.process is None:
                     each.due_s = time.monotonic()
         self.publish()
-        if not self._announced and all(each.ready for each in self._components.values()):
+        if not self._announced and all(each.ready or each.stands_by for each in self._components.values()):
             self._announced = True
             self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
             link = login_link_request.ask(self._settings)
@@ -319,7 +336,7 @@ class Supervisor:
             return False
         return True
 
-    def _on_exit(self, component: _Component) -> None:
+    def _on_exit(self, component: Component) -> None:
         assert component.process is not None
         status = component.process.wait()
         if self._database_watch is not None:
@@ -336,7 +353,7 @@ class Supervisor:
         component.due_s = time.monotonic() + component.backoff_s
         component.backoff_s = min(component.backoff_s * 2, MAX_BACKOFF_S)
         if component.name == "ray":
-            for each in self._of_kinds(_ON_RAY):
+            for each in self._of_kinds(ON_RAY):
                 self._kill(each)
                 each.due_s = time.monotonic()
                 each.restarts += 1
@@ -346,7 +363,7 @@ class Supervisor:
         """Whether the disk is full: then a component may fail to start, and is restarted until there is space."""
         return disk_space(self._settings.data.root).free_bytes < DISK_FULL_BYTES
 
-    def _kill(self, component: _Component) -> None:
+    def _kill(self, component: Component) -> None:
         if component.process is not None:
             component.process.kill()
             component.process.wait()
@@ -358,15 +375,15 @@ class Supervisor:
             {component.process.pid for component in self._components.values() if component.process is not None}
         )
 
-    def _forget(self, component: _Component) -> None:
+    def _forget(self, component: Component) -> None:
         if component.stdin_fd is not None:
             os.close(component.stdin_fd)
         component.process = component.stdin_fd = None
-        component.ready = component.silent = False
+        component.ready = component.silent = component.stands_by = False
         self._heartbeats.forget(component.name)
         self._close_pipe(component)
 
-    def _close_pipe(self, component: _Component) -> None:
+    def _close_pipe(self, component: Component) -> None:
         if component.ready_fd is not None:
             self._selector.unregister(component.ready_fd)
             os.close(component.ready_fd)
@@ -382,13 +399,21 @@ class Supervisor:
         """Stop the components in order: the scheduler kills its trials through Ray; Ray is last."""
         end = time.monotonic() + STOP_S
         # A scheduler that is terminated ends all trials.
-        order = [kind for kind in _STOP_ORDER if not (self.restarting and kind in _ON_RAY)]
+        hands_over = self.restarting or self._settings.standby  # to the next start, or to the standby
+        if hands_over:
+            for component in self._of_kinds(ON_RAY):
+                self._kill(component)
+        order = [kind for kind in _STOP_ORDER if not (hands_over and kind in ON_RAY)]
         for component in self._of_kinds(order):
             if component.process is not None and component.process.poll() is None:
                 component.process.terminate()
         for component in self._of_kinds(order):
             self._wait(component, end)
-        for component in self._of_kinds(_ON_RAY):
+        for component in self._of_kinds(("leadership",)):  # when the others write no more: it releases the lease
+            if component.process is not None and component.process.poll() is None:
+                component.process.terminate()
+            self._wait(component, time.monotonic() + RELEASE_S)
+        for component in self._of_kinds(ON_RAY):
             self._kill(component)
         ray = self._components["ray"].process
         if ray is not None and ray.poll() is None:
@@ -397,7 +422,7 @@ class Supervisor:
         kill_orphans(set())
         self._settings.data.service_file.unlink(missing_ok=True)
 
-    def _wait(self, component: _Component, end_s: float) -> None:
+    def _wait(self, component: Component, end_s: float) -> None:
         if component.process is None:
             return
         try:
@@ -435,14 +460,6 @@ class Supervisor:
             self._write_error = reason
         else:
             self._write_error = ""
-
-
-def _components(settings: ServiceSettings) -> Iterator[_Component]:
-    for kind in MODULES:
-        if (kind == "nodes" and not settings.cluster) or (kind == "notifier" and not settings.notify):
-            continue
-        for name in settings.gateway_names if kind == "gateway" else (kind,):
-            yield _Component(name, kind)
 
 
 def _open_null() -> int:

@@ -160,9 +160,13 @@ def _named(breach: Breach) -> str:
 
 
 def is_service_running(data: DataDirectory) -> bool:
-    """Whether a service runs on the data directory: it holds the lock while it runs."""
+    """Whether a service runs on the data directory: it holds its lock while it runs."""
+    return any(_is_locked(each.service_lock) for each in (data, *data.services()))
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        with data.service_lock.open("rb") as lock:
+        with path.open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -21,10 +21,12 @@ def database_url(file: Path | None = None) -> str:
     if file is None:
         return checked(os.environ.get(VARIABLE, ""), f"${VARIABLE}")
     try:
-        mode, content = file.stat().st_mode, file.read_text()
+        status, content = file.stat(), file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise DatabaseError(f"--database-url-file {file}: {getattr(error, 'strerror', None) or error}") from error
-    if stat.S_IMODE(mode) & 0o077:
+    # As libpq reads keys: the group may read a file of root, such as a mounted secret of Kubernetes.
+    mounted = status.st_uid == 0 and os.geteuid() != 0
+    if stat.S_IMODE(status.st_mode) & (0o037 if mounted else 0o077):
         raise DatabaseError(f"--database-url-file {file}: other users may read it; run `chmod 600 {file}`")
     return checked(content, f"--database-url-file {file}")
 

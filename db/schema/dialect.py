@@ -24,6 +24,7 @@ from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 __all__ = [
     "DialectText",
     "array",
+    "database_clock",
     "driver_dialect",
     "ending",
     "insert",
@@ -128,6 +129,26 @@ def row_update(statement: str, columns: Sequence[Column[Any]], dialect: Dialect)
     names = ", ".join(f"value{number}" for number in range(1, len(columns) + 1))
     rows = f"FROM unnest({lists}) AS given ({names})"
     return _MARK.sub(r"given.value\1", statement).format(rows=rows)
+
+
+class database_clock(GenericFunction[float]):  # noqa: N801 - called like a function
+    """The clock of the database now, not at the start of the transaction, in seconds since 1970: `database_clock()`.
+
+    On PostgreSQL that of its server, which all services of a database share.
+    """
+
+    type = types.Float()
+    inherit_cache = True
+
+
+@compiles(database_clock, "sqlite")
+def _clock_of_sqlite(element: database_clock, compiler: SQLCompiler, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(database_clock, POSTGRES)
+def _clock_of_postgres(element: database_clock, compiler: SQLCompiler, **options: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 class json_number(GenericFunction[float]):  # noqa: N801 - called like a function

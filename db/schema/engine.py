@@ -102,6 +102,12 @@ class Database(Protocol):
         `DatabaseError` if nothing was written.
         """
 
+    def write_unordered(self) -> AbstractContextManager[Connection]:
+        """A short write transaction that waits only for others of the same rows, where the database can do that.
+
+        For rows that no reader relates to others. It may be lost in a power failure. Raises as `write`.
+        """
+
     def read(self, *, within_s: float | None = None) -> AbstractContextManager[Connection]:
         """One read transaction with a consistent snapshot. Raises `DatabaseError`.
 
@@ -155,6 +161,10 @@ class SqliteDatabase:
             fail_point(commit_point("after"))
         finally:
             self._write_lock.release()
+
+    def write_unordered(self) -> AbstractContextManager[Connection]:
+        """See `Database`: SQLite has one writer."""
+        return self.write(durable=False)
 
     @contextmanager
     def read(self, *, within_s: float | None = None) -> Iterator[Connection]:

@@ -16,7 +16,7 @@ from podium.sweep.values.errors import DatabaseError
 def open_database(settings: ServiceSettings) -> Database:
     """The database of a service, with the schema of this version. Raises `DatabaseError`."""
     if settings.database_url_file:
-        database = _postgres(settings.data, Path(settings.database_url_file))
+        database = _postgres(settings.data, Path(settings.database_url_file), settings.holder)
     else:
         database = SqliteDatabase(settings.data.database)
     try:
@@ -39,7 +39,7 @@ def open_database_of(data: DataDirectory, url_file: Path | None = None) -> Datab
     return SqliteDatabase(data.database)
 
 
-def _postgres(data: DataDirectory, url_file: Path | None) -> Database:
+def _postgres(data: DataDirectory, url_file: Path | None, holder: str = "") -> Database:
     url, binding = database_url(url_file), recorded(data)
     if binding is None:
         raise DatabaseError(
@@ -48,4 +48,4 @@ def _postgres(data: DataDirectory, url_file: Path | None) -> Database:
         )
     from podium.db.schema.postgres_engine import PostgresDatabase  # only with PostgreSQL: imports psycopg
 
-    return PostgresDatabase(url, service=binding.service)
+    return PostgresDatabase(url, service=binding.service, holder=holder)

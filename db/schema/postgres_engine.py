@@ -37,11 +37,20 @@ LISTEN_S = 1.0  # between two checks whether to end
 # A connection whose server is gone without a word ends after this time, before the heartbeats of an event loop that
 # waits for it are missed (20 s).
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
+# Of a process in a write transaction, which holds the lock of all writes: the server ends the session of one that was
+# suspended, and its transaction.
+IDLE_WRITE_S = 10
 
 _LOCK = 0x706F6469756D  # "podium"; the key belongs to the database, so that services do not share it
 _WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_FAST = f"BEGIN; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
+_WRITE_UNORDERED = "BEGIN; SET LOCAL synchronous_commit = off"
+_END_IDLE = f"SET idle_in_transaction_session_timeout = {IDLE_WRITE_S * 1000}"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_END_SESSIONS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND application_name = %(name)s AND pid <> pg_backend_pid()"
+)
 
 
 class _TextDumper(StrDumperUnknown):
@@ -76,7 +85,7 @@ class _Progress:
 class PostgresDatabase:
     """A PostgreSQL database in one process. See `podium.db.schema.engine.Database`."""
 
-    def __init__(self, url: str, *, service: str | None = None, busy_s: float = BUSY_S) -> None:
+    def __init__(self, url: str, *, service: str | None = None, busy_s: float = BUSY_S, holder: str = "") -> None:
         """A database, to which nothing is connected yet.
 
         Args:
@@ -84,12 +93,14 @@ class PostgresDatabase:
             service: The name of the service whose database it must be: each new connection is checked, and may
                 raise `WrongDatabaseError`. None: any.
             busy_s: The longest wait for a connection or a lock.
+            holder: The start of the service to which this process belongs; its sessions can be ended by this name.
         """
         self.name = where(url)  # for messages
         self._url = url
         self._service = service
+        self._session_name = session_name(holder) if holder else ""
         self._busy_s = busy_s
-        self._writer = self._engine(pool_size=1, max_overflow=0)
+        self._writer = self._engine(_END_IDLE, pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
         self._closed = threading.Event()
@@ -100,7 +111,8 @@ class PostgresDatabase:
         if not self._write_lock.acquire(timeout=self._busy_s):
             raise DatabaseError(f"cannot write to {self.name}: too many writers waiting; nothing was written, retry")
         try:
-            with self._explained("write to") as progress, self._begin(self._writer, durable=durable) as connection:
+            start = _WRITE if durable else _WRITE_FAST
+            with self._explained("write to") as progress, self._begin(self._writer, start) as connection:
                 yield connection
                 fail_point(commit_point("before"))
                 progress.committing = True
@@ -110,9 +122,25 @@ class PostgresDatabase:
             self._write_lock.release()
 
     @contextmanager
+    def write_unordered(self) -> Iterator[Connection]:
+        """See `Database`: without the lock of all writes."""
+        with self._explained("write to") as progress, self._begin(self._readers, _WRITE_UNORDERED) as connection:
+            yield connection
+            progress.committing = True
+            connection.commit()
+
+    def end_sessions(self, holder: str) -> None:
+        """End the sessions of all processes of a start of a service; their transactions are rolled back.
+
+        Raises `DatabaseError` if this role may not do that: the sessions belong to another role.
+        """
+        with self.write_unordered() as connection:
+            connection.exec_driver_sql(_END_SESSIONS, {"name": session_name(holder)})
+
+    @contextmanager
     def read(self, *, within_s: float | None = None) -> Iterator[Connection]:
         """See `Database`."""
-        with self._explained("read"), self._begin(self._readers) as connection:
+        with self._explained("read"), self._begin(self._readers, _READ) as connection:
             if within_s is not None:
                 _limit(connection, within_s)
             yield connection
@@ -140,9 +168,8 @@ class PostgresDatabase:
             engine.dispose()
 
     @contextmanager
-    def _begin(self, engine: Engine, *, durable: bool = True) -> Iterator[Connection]:
+    def _begin(self, engine: Engine, start: str) -> Iterator[Connection]:
         """A connection in a transaction, which is rolled back at the end unless it was committed."""
-        start = _READ if engine is self._readers else _WRITE if durable else _WRITE_FAST
         connection = _in_transaction(engine, start)
         try:
             yield connection
@@ -160,7 +187,7 @@ class PostgresDatabase:
         except NoConnectionError as error:
             raise DatabaseError(f"cannot {doing} {self.name}: too many queries at once; try again") from error
 
-    def _engine(self, **pool: Any) -> Engine:
+    def _engine(self, setting: str = "", **pool: Any) -> Engine:
         engine = create_engine(
             "postgresql+psycopg://",
             creator=self._connect,
@@ -172,7 +199,7 @@ class PostgresDatabase:
 
         @event.listens_for(engine, "connect")
         def on_connect(connection: Any, _record: Any) -> None:
-            connection.execute(f"SET lock_timeout = {round(self._busy_s * 1000)}; SET jit = off")
+            connection.execute(f"SET lock_timeout = {round(self._busy_s * 1000)}; SET jit = off; {setting}")
 
         return engine
 
@@ -196,7 +223,13 @@ class PostgresDatabase:
         given = psycopg.conninfo.conninfo_to_dict(self._url)
         names = {"application_name": "podium", "client_encoding": "UTF8"}
         ours: dict[str, Any] = {"connect_timeout": CONNECT_S, **_KEEPALIVE, **names}
-        return {name: value for name, value in ours.items() if name not in given}
+        named = {"application_name": self._session_name} if self._session_name else {}
+        return {name: value for name, value in ours.items() if name not in given} | named
+
+
+def session_name(holder: str) -> str:
+    """The `application_name` of the sessions of a start of a service."""
+    return f"podium-{holder}"
 
 
 def _check_service(connection: psycopg.Connection[Any], service: str, name: str) -> None:

@@ -20,7 +20,7 @@ _NO_DATABASE = "3D000"
 _DROPPED = re.compile(r'database ".*" does not exist')  # of a server that writes other languages: unavailable
 _CONSTRAINT = "23"
 _DAMAGED = ("XX001", "XX002", "58030")  # corrupted data, corrupted index, I/O error
-_GONE = ("57P01", "57P02", "57P03", "57P05", "08")  # the server stopped, or the connection broke
+_GONE = ("57P01", "57P02", "57P03", "57P05", "25P03", "08")  # the server stopped or ended the session, or it broke
 
 
 def where(url: str) -> str:

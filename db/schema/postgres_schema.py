@@ -11,14 +11,16 @@ import secrets
 from typing import Any
 
 from alembic import command
-from sqlalchemy import Connection, insert, inspect, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
+from podium.db.schema.dialect import database_clock
 from podium.db.schema.migrate import MigrationResult, alembic_config, newest_schema
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.schema_version import known_schema
-from podium.db.schema.tables import metadata, service
+from podium.db.schema.tables import leader_lease, metadata, service
 from podium.sweep.values.errors import DatabaseError
 
+IN_USE_S = 10.0  # after the last renewal of the lease; see `podium.db.stores.leader_lease`
 OLDEST = 14  # version of PostgreSQL: aggregates of any type
 _FUNCTIONS = importlib.resources.files("podium.db.schema") / "postgres_functions.sql"
 _SETTINGS = (
@@ -38,6 +40,7 @@ def migrate_postgres(url: str) -> MigrationResult:
             if before is None:
                 _create(connection)
             elif before != newest_schema():
+                _refuse_running(connection, database.name)
                 command.upgrade(_config(connection), "head")
             connection.exec_driver_sql(_FUNCTIONS.read_text())
         return MigrationResult(database.name, before, newest_schema())
@@ -71,6 +74,19 @@ def _check_server(connection: Connection, name: str) -> None:
             f"{name} has the encoding {found.encoding} and the collation {found.collation}, and Podium needs UTF8 and "
             f"C; create another one: {_CREATE}"
         )
+
+
+def _refuse_running(connection: Connection, name: str) -> None:
+    """Raises `DatabaseError` if a service of the earlier schema leads, also on another machine."""
+    if inspect(connection).has_table(leader_lease.name):
+        since = select(leader_lease.c.host, leader_lease.c.url).where(
+            leader_lease.c.renewed_at > database_clock() - IN_USE_S
+        )
+        if (leader := connection.execute(since).one_or_none()) is not None:
+            raise DatabaseError(
+                f"{name} is used by the service {leader.url} on {leader.host}, which has an earlier version of Podium; "
+                "stop all services before an upgrade"
+            )
 
 
 def existing_schema(connection: Connection, name: str) -> str | None:

@@ -579,6 +579,42 @@ scheduler_lease = Table(
     Column("seen_at", Float, nullable=False),  # last heartbeat
 )
 
+# The same for the ensemble host.
+host_lease = Table(
+    "host_lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("holder", String, nullable=False),
+    Column("taken_at", Float, nullable=False),
+)
+
+# One row: the service whose scheduler and host may write, on a database that several services use. Times are those of
+# the database's clock.
+leader_lease = Table(
+    "leader_lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("holder", String, nullable=False),  # random name of a start of `podium serve`
+    Column("host", String, nullable=False),
+    Column("url", String, nullable=False),
+    Column("ray", String, nullable=False),  # id of its Ray cluster; "": a Ray of its own
+    Column("taken_at", Float, nullable=False),
+    Column("renewed_at", Float, nullable=False),
+)
+
+# The services that wait for the lease, and when they were seen last.
+standbys = Table(
+    "standbys",
+    metadata,
+    Column("holder", String, primary_key=True),
+    Column("host", String, nullable=False),
+    Column("url", String, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
 ensembles = Table(
     "ensembles",
     metadata,

@@ -19,12 +19,18 @@ Modules:
     evaluations                          Evaluations of ensembles: queued by the api, run by the ensemble host
     events                               The event outbox: a change and its event are one transaction, and clients
                                          follow events by id
+    fenced_database                      A database that refuses reads and writes when another process has taken over
+    host_lease                           The lease of the ensemble host: one row with an epoch that fences out a
+                                         replaced host
     id_list                              Lists of ids as one parameter of a statement
     imports                              Stores imported trials as a finished sweep
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
     intervals                            Intervals of the trials of populations: what each starts from, and how it ended
+    leader_lease                         The lease of the service that leads: its scheduler and its host may write
+    leadership                           Renews the lease of the service that leads, takes it when it has expired, or
+                                         stands by
     member_candidates                    Trials that can be ensemble members, with their saved files
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values

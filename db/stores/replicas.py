@@ -11,8 +11,9 @@ from sqlalchemy import Connection, select, update
 
 from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas, trials
 from podium.ensemble.values.candidates import member_name
-from podium.ensemble.values.ensemble_spec import Placement
+from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, RUNNING_STATES, MemberState
+from podium.sweep.lifecycle.pending_commands import MemberDevices
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,28 @@ def running(connection: Connection) -> list[int]:
     return list(
         connection.execute(select(replicas.c.id).where(replicas.c.state != MemberState.STOPPED.value)).scalars()
     )
+
+
+def member_devices(connection: Connection) -> MemberDevices:
+    """The devices with members of ensembles that run, and whether a between-graph member waits for a device."""
+    statement = (
+        select(replicas.c.device_id, replicas.c.more_devices, ensemble_versions.c.mode)
+        .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
+        .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
+        .join(
+            ensemble_versions,
+            (ensemble_versions.c.ensemble_id == ensemble_members.c.ensemble_id)
+            & (ensemble_versions.c.number == ensemble_members.c.version),
+        )
+        .where(
+            ensembles.c.state.in_([state.value for state in RUNNING_STATES]),
+            replicas.c.state.in_([state.value for state in HOLDING_STATES]),
+        )
+    )
+    rows = connection.execute(statement).all()
+    placed = [(row.device_id, *json.loads(row.more_devices)) for row in rows if row.device_id is not None]
+    wanted = any(row.device_id is None and row.mode == Mode.BETWEEN_GRAPH.value for row in rows)
+    return MemberDevices(frozenset(each for devices in placed for each in devices), wanted)
 
 
 def dedicated(connection: Connection) -> dict[str, str]:

@@ -5,11 +5,14 @@ Started by `serve` as `python -P -m podium.ensemble.host.main FILE`.
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import nodes
+from podium.db.stores import host_lease, nodes
+from podium.db.stores.fenced_database import FencedDatabase
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
 from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
@@ -25,13 +28,25 @@ from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.values.errors import PodiumError
+from podium.sweep.values.errors import FencedError, PodiumError
 
 
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
-    database = open_database(settings)
+    opened = open_database(settings)
+    leader_epoch = sys.stdin.readline().strip()  # a service that stands by waits here
+    if not leader_epoch:
+        return  # `serve` has ended
     clock = SystemClock()
+    with opened.write() as connection:
+        epoch = host_lease.take(connection, f"process {os.getpid()}", clock.wall_s(), leader_epoch=int(leader_epoch))
+    fenced: list[FencedError] = []
+
+    def on_fenced(error: FencedError) -> None:
+        fenced.append(error)
+        host.stop()
+
+    database = FencedDatabase(opened, lambda connection: host_lease.check(connection, epoch), on_fenced)
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)
     measuring = MeasuringProcesses(settings, database)
@@ -56,6 +71,8 @@ def run(settings: ServiceSettings) -> None:
     measurements.stop()
     measuring.stop()
     database.close()
+    if fenced:
+        raise fenced[0]
 
 
 def _launcher(settings: ServiceSettings, database: Database) -> WorkerLauncher:

@@ -46,6 +46,14 @@ class Enqueued:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberDevices:
+    """What ensembles need of slots that come and go. `held`: devices with members; `wanted`: whether one has none."""
+
+    held: frozenset[str] = frozenset()
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PendingCommands:
     """The pending commands of clients and the device reservations of ensembles."""
 
@@ -53,4 +61,5 @@ class PendingCommands:
     trials: tuple[TrialCommandRequest, ...] = ()
     enqueued: tuple[Enqueued, ...] = ()
     dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
+    members: MemberDevices = MemberDevices()
     drained: dict[str, str] = field(default_factory=dict)  # devices that are drained, and why

@@ -85,6 +85,10 @@ class Recorder(Protocol):
         """
         ...
 
+    def confirm(self) -> None:
+        """Raises `FencedError` if another scheduler has taken over, and `DatabaseError` if the database cannot tell."""
+        ...
+
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.
 

@@ -58,6 +58,11 @@ def send_heartbeat() -> None:
     _pipe().beat()
 
 
+def report_leadership(epoch: int) -> None:
+    """Tell `serve` the epoch with which this service leads; 0: another one does. No-op without `serve`."""
+    _pipe().say_epoch(epoch)
+
+
 class SupervisorPipe:
     """The pipe through which a component reports to `serve`; without a descriptor, nothing is sent."""
 
@@ -84,6 +89,10 @@ class SupervisorPipe:
     def say_ready(self) -> None:
         """Report that the component is ready."""
         self._send(b"ready\n")
+
+    def say_epoch(self, epoch: int) -> None:
+        """Report the epoch with which this service leads, or 0."""
+        self._send(b"epoch=%d\n" % epoch)
 
     def beat(self) -> None:
         """Send a heartbeat, unless the last one is too recent."""

@@ -11,6 +11,8 @@ from typing import Any
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
 
+STANDS_BY = "standby"  # the state of a component that starts when its service leads
+
 
 def read_components(data: DataDirectory) -> list[dict[str, Any]]:
     """Name, pid, state and restarts of each component; [] if there is no service file."""
@@ -22,5 +24,5 @@ def read_components(data: DataDirectory) -> list[dict[str, Any]]:
 
 
 def all_ready(found: list[dict[str, Any]]) -> bool:
-    """Whether there are components and all are ready."""
-    return bool(found) and all(part["state"] == "ready" for part in found)
+    """Whether there are components and all are ready, or wait since another service leads."""
+    return bool(found) and all(part["state"] in ("ready", STANDS_BY) for part in found)

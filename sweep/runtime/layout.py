@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import socket
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -18,15 +19,39 @@ from podium.sweep.runtime.ray_tls import RayTls
 from podium.sweep.values.errors import DataDirectoryError
 
 _FIGURES = ".figures.json"
+SERVICES = "services"  # folder of the services that share a data directory
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 _ATTEMPT = re.compile(r"([1-9][0-9]*)(-[0-9a-f]{8})?")  # the name of the folder of an attempt; group 1: its number
 
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """Persistent data: database, tokens, code, data sets, and the files of trials."""
+    """Persistent data: database, tokens, code, data sets, and the files of trials.
+
+    `service`: the name of one of several services that share the directory; what belongs to it alone is in a folder of
+    its own. "": the only service, or one that has the root as its own folder.
+    """
 
     root: Path
+    service: str = ""
+
+    @property
+    def own(self) -> Path:
+        """What belongs to this service alone: locks, logs, the addresses of its components."""
+        return self.root / SERVICES / self.service if self.service else self.root
+
+    def services(self) -> list[DataDirectory]:
+        """The services that have a folder of their own."""
+        try:
+            names = sorted(path.name for path in (self.root / SERVICES).iterdir())
+        except OSError:
+            return []
+        return [DataDirectory(self.root, name) for name in names]
+
+    @property
+    def start_name(self) -> Path:
+        """The random name of this folder among the services of a database."""
+        return self.own / "service.name"
 
     @property
     def database(self) -> Path:
@@ -49,11 +74,11 @@ class DataDirectory:
 
     @property
     def service_lock(self) -> Path:
-        return self.root / "service.lock"
+        return self.own / "service.lock"
 
     @property
     def scheduler_lock(self) -> Path:
-        return self.root / "scheduler.lock"
+        return self.own / "scheduler.lock"
 
     @property
     def scheduler_epoch(self) -> Path:
@@ -63,7 +88,12 @@ class DataDirectory:
     @property
     def ray_lock(self) -> Path:
         """Held by the parent process of Ray until all its descendants have ended."""
-        return self.root / "ray.lock"
+        return self.own / "ray.lock"
+
+    @property
+    def creation_lock(self) -> Path:
+        """Held while a service creates what all services of the directory use: token, certificate."""
+        return self.root / "creation.lock"
 
     @property
     def weights_lock(self) -> Path:
@@ -77,16 +107,16 @@ class DataDirectory:
     @property
     def service_file(self) -> Path:
         """The address of a running service and the process ids of its components."""
-        return self.root / "service.json"
+        return self.own / "service.json"
 
     @property
     def traffic_history(self) -> Path:
         """The traffic of each ensemble in the last 24 hours; a gateway writes it."""
-        return self.root / "traffic-history.json"
+        return self.own / "traffic-history.json"
 
     def recent_inputs(self, gateway: str) -> Path:
         """The mean and spread of the rows that a gateway process predicted in the last hour; it writes them."""
-        return self.root / f"recent-inputs-{gateway}.json"
+        return self.own / f"recent-inputs-{gateway}.json"
 
     @property
     def admin_token(self) -> Path:
@@ -99,7 +129,7 @@ class DataDirectory:
     @property
     def ray_store(self) -> Path:
         """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_control_store`."""
-        return self.root / "ray-store"
+        return self.own / "ray-store"
 
     @property
     def node_token(self) -> Path:
@@ -160,7 +190,7 @@ class DataDirectory:
 
     @property
     def logs(self) -> Path:
-        return self.root / "logs"
+        return self.own / "logs"
 
     @property
     def bundles(self) -> Path:
@@ -217,7 +247,8 @@ class DataDirectory:
     def prepare(self) -> None:
         """Create missing folders with mode 0700. Raises `DataDirectoryError` on failure."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in dict.fromkeys((self.root, self.own.parent if self.service else self.root, self.own)):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in (self.logs, self.bundles, self.data_cache, self.trials, self.evaluations):
                 folder.mkdir(exist_ok=True, mode=0o700)
             with tempfile.TemporaryFile(dir=self.root):
@@ -389,7 +420,7 @@ class RuntimeDirectory:
     def of(cls, data: DataDirectory) -> RuntimeDirectory:
         """The runtime directory of a data directory; deterministic, so that components find each other."""
         base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-        digest = hashlib.sha256(str(data.root.resolve()).encode()).hexdigest()[:10]
+        digest = hashlib.sha256(str(data.own.resolve()).encode()).hexdigest()[:10]
         return cls(base / f"podium-{os.getuid()}-{digest}")
 
     def prepare(self) -> None:
@@ -409,6 +440,12 @@ class RuntimeDirectory:
             )
         for leftover in self.root.glob(f"*{_FIGURES}"):
             leftover.unlink(missing_ok=True)
+
+
+def service_of_this_machine(root: Path) -> DataDirectory:
+    """The data directory as the service of this machine sees it: one of several has a folder named after its host."""
+    named = DataDirectory(root, socket.gethostname())
+    return named if named.service_file.exists() else DataDirectory(root)
 
 
 def default_data_directory() -> Path:

@@ -69,6 +69,9 @@ class ServiceSettings:
     artifact_credentials: str = ""  # file with its credentials; "": in the environment
     notify: str = ""  # file with the URLs that get notifications; "": none
     database_url_file: str = ""  # file with the URL of a PostgreSQL database; "": SQLite in the data directory
+    service: str = ""  # its name, if several services share the data directory; see `DataDirectory.service`
+    holder: str = ""  # random name of this start, with which it takes the lease of the services of its database
+    standby: bool = False  # whether it waits while another service of its database leads
     joined: JoinedCluster | None = None  # the Ray cluster of others; None: the service starts its own Ray
     proxies: tuple[
         str, ...
@@ -76,7 +79,7 @@ class ServiceSettings:
 
     @property
     def data(self) -> DataDirectory:
-        return DataDirectory(Path(self.data_dir))
+        return DataDirectory(Path(self.data_dir), self.service)
 
     @property
     def runtime(self) -> RuntimeDirectory:

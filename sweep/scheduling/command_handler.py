@@ -40,6 +40,7 @@ class CommandHandler:
 
     def apply(self, pending: PendingCommands, now: Instant) -> Decision:
         """Apply all requests for active sweeps, their trials, and devices."""
+        self._state.set_members(pending.members)
         decision = Decision(changes=self._state.availability.apply(pending, now.wall_s))
         for sweep_id, update in pending.sweeps.items():
             decision += self._apply_to_sweep(self._state.sweeps[sweep_id], update, now)

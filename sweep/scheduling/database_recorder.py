@@ -92,19 +92,27 @@ class DatabaseRecorder:
     """See `podium.sweep.lifecycle.scheduler_ports.Recorder`."""
 
     def __init__(
-        self, database: Database, holder: str = "", *, clock: Clock | None = None, after_epoch: int = 0
+        self,
+        database: Database,
+        holder: str = "",
+        *,
+        clock: Clock | None = None,
+        after_epoch: int = 0,
+        leader_epoch: int = 0,
     ) -> None:
         """Take over from any other scheduler, whose writes are rejected from now on.
 
         `after_epoch`: the highest epoch that a slot may have seen. That of the database is lower after a backup was
-        restored.
+        restored. `leader_epoch`: of the lease of the service; raises `FencedError` if another service leads.
         """
         self._database = database
         self._clock = clock or SystemClock()
         self._seen_s = self._clock.monotonic_s()
         with database.write() as connection:
             device_history.take_over(connection, self._clock.wall_s())
-            self.epoch = scheduler_lease.take(connection, holder, self._clock.wall_s(), after=after_epoch)
+            self.epoch = scheduler_lease.take(
+                connection, holder, self._clock.wall_s(), after=after_epoch, leader_epoch=leader_epoch
+            )
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, in order, or raise `DatabaseError` and write nothing.
@@ -117,6 +125,14 @@ class DatabaseRecorder:
             scheduler_lease.check(connection, self.epoch)
             for kind, group in groupby(changes, key=type):
                 _WRITERS[kind](connection, list(group))
+
+    def confirm(self) -> None:
+        """Raises `FencedError` if another scheduler has taken over, and other errors if the database cannot tell.
+
+        To be called before an effect that no transaction guards.
+        """
+        with self._database.read() as connection:
+            scheduler_lease.check(connection, self.epoch)
 
     def service_name(self) -> str:
         """The random name of this service."""
@@ -157,6 +173,7 @@ class DatabaseRecorder:
                 trials=pending_trial_commands.pending_requests(connection),
                 enqueued=pending_trial_commands.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
+                members=replicas.member_devices(connection),
                 drained=devices.drained(connection),
             )
 

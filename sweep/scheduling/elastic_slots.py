@@ -12,7 +12,7 @@ from podium.sweep.values.device_state import DeviceState
 
 
 def slot_demand(state: SchedulerState) -> SlotDemand:
-    """How many more trials would start now if there were free slots.
+    """How many more trials would start now if there were free slots; at least one slot if members wait for a device.
 
     Free slots serve the sweeps in their order; which sweep gets which slot is decided when it is placed.
     """
@@ -25,6 +25,8 @@ def slot_demand(state: SchedulerState) -> SlotDemand:
         fitting = [device for device in free if sweep.fits(device)][:missing]
         free = [device for device in free if device not in fitting]
         needed[sweep.spec.resources.device] += missing - len(fitting)
+    if state.members.wanted and not any(slot.available for slot in state.ledger) and not any(needed.values()):
+        needed["auto"] = 1  # all members can share one
     return SlotDemand(needed["gpu"], needed["cpu"], needed["auto"])
 
 
@@ -49,7 +51,12 @@ class ElasticSlots:
     def adjust(self, state: SchedulerState, now: Instant) -> Decision:
         """Request slots, and take those to release from the ledger."""
         self._pool.request(slot_demand(state))
-        idle = {slot.device.device_id: slot for slot in state.ledger if slot.is_releasable}
+        held = state.members.held
+        idle = {
+            slot.device.device_id: slot
+            for slot in state.ledger
+            if slot.is_releasable and slot.device.device_id not in held
+        }
         self._idle = {device_id: self._idle_since(slot, now.monotonic_s) for device_id, slot in idle.items()}
         decision = Decision()
         for device_id, slot in idle.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
+from podium.db.stores import scheduler_lease
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import ServiceError
@@ -13,10 +14,14 @@ NAME = "nodes of the Ray cluster"
 CREATOR = "scheduler"  # `serve` revokes the tokens of its own at the next start
 
 
-def ensure(database: Database, data: DataDirectory, at: float) -> str:
-    """The token in the data directory; a new one if there is none, or if it was revoked. Raises `PodiumError`."""
+def ensure(database: Database, data: DataDirectory, at: float, epoch: int) -> str:
+    """The token in the data directory; a new one if there is none, or if it was revoked.
+
+    `epoch`: of the scheduler. Raises `PodiumError`.
+    """
     token = _stored(data)
     with database.write() as connection:
+        scheduler_lease.check(connection, epoch)
         if token and tokens.holder(connection, token, at) is not None:
             return token
         token = tokens.new_token()

@@ -1,13 +1,15 @@
 """Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the loop.
 
-`python -P -m podium.sweep.scheduling.main FILE`, started by `serve`, which writes the address to standard input as
-soon as Ray is ready: imports and the database take as long as Ray.
+`python -P -m podium.sweep.scheduling.main FILE`, started by `serve`, which writes two lines to standard input: the
+address as soon as Ray is ready, since imports take as long as Ray, and the epoch of the lease as soon as the service
+leads; 0 if its database has only one service.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -18,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import nodes
+from podium.db.stores import nodes, service_name
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.runtime.clock import SystemClock
@@ -44,16 +46,22 @@ def run(settings: ServiceSettings) -> None:
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
     database = open_database(settings)
-    recorder = DatabaseRecorder(database, f"process {os.getpid()}", after_epoch=epoch_record.read(settings.data))
+    with database.read() as connection:
+        namespace = ray_slots.namespace_of(service_name.read(connection))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
+    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
+    leader_epoch = sys.stdin.readline().strip()  # a service that stands by waits here
+    if not leader_epoch:
+        return
+    recorder = DatabaseRecorder(
+        database, _holder(settings), after_epoch=epoch_record.read(settings.data), leader_epoch=int(leader_epoch)
+    )
     if settings.cluster:  # otherwise all slots end with the service
         epoch_record.record(settings.data, recorder.epoch)
-    namespace = ray_slots.namespace_of(recorder.service_name())
-    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
     inbox: Inbox = Inbox()
-    pool = ray_slots.RaySlots(inbox, _devices(settings, namespace, database), epoch=recorder.epoch)
+    pool = ray_slots.RaySlots(inbox, _devices(settings, namespace, database, recorder.epoch), epoch=recorder.epoch)
     cleanup = CleanupThread()
     retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(
@@ -86,7 +94,12 @@ def run(settings: ServiceSettings) -> None:
     database.close()
 
 
-def _devices(settings: ServiceSettings, namespace: str, database: Database) -> DeviceSource:
+def _holder(settings: ServiceSettings) -> str:
+    """This process, for people: with PostgreSQL, the machine may be another one than that of the reader."""
+    return f"process {os.getpid()}{f' on {socket.gethostname()}' if settings.database_url_file else ''}"
+
+
+def _devices(settings: ServiceSettings, namespace: str, database: Database, epoch: int) -> DeviceSource:
     """The devices of this service's own Ray, or those that it takes of the Ray of others."""
     joined = settings.joined
     if joined is None:
@@ -100,10 +113,11 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database) -> D
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        joined_cluster_token.ensure(database, settings.data, time.time()),
+        joined_cluster_token.ensure(database, settings.data, time.time(), epoch),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,
+        epoch,
     )
 
     def leaving() -> frozenset[str]:

@@ -211,7 +211,21 @@ class Scheduler:
         return Instant(self._clock.wall_s(), self._clock.monotonic_s(), shortage)
 
     def _kill_stuck_slots(self) -> None:
-        for slot, reason in self._watchdog.stuck(self._state.ledger, self._state.sweeps, self._clock.monotonic_s()):
+        """Kill them, unless they are silent because another scheduler has opened them: this one was suspended.
+
+        Raises `FencedError` then. Kills nothing while the database cannot tell.
+        """
+        stuck = list(self._watchdog.stuck(self._state.ledger, self._state.sweeps, self._clock.monotonic_s()))
+        if not stuck:
+            return
+        try:
+            self._recorder.confirm()
+        except (FencedError, DamagedError):
+            raise
+        except DatabaseError as error:
+            log.error("cannot confirm the lease, so stuck slots are not killed yet: %s", error)
+            return
+        for slot, reason in stuck:
             log.error("slot %s %s; killing it", slot.device.device_id, reason)
             self._pool.kill(slot.device.device_id)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from podium.sweep.lifecycle.pending_commands import MemberDevices
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.device_availability import DeviceAvailability
@@ -29,6 +30,16 @@ class SchedulerState:
         self.data = data
         self._salt = salt
         self._stopping = False
+        self._members = MemberDevices()
+
+    @property
+    def members(self) -> MemberDevices:
+        """The devices of members of ensembles."""
+        return self._members
+
+    def set_members(self, members: MemberDevices) -> None:
+        """The devices of members of ensembles, as the host has recorded them."""
+        self._members = members
 
     @property
     def stopping(self) -> bool:

@@ -31,6 +31,8 @@ Modules:
     rank_watch               Watches one rank of an attempt on several devices: whether it joins the others, and whether
                              it is idle
     ray_actor_kill           Kills actors of Ray, and names its errors
+    ray_cluster_id           The id of the Ray cluster that a service has joined: services with the same id reach the
+                             same slots
     ray_component            Runs Ray's head node and the process template under a guardian that leaves no process
                              behind
     ray_connection_settings  How other processes reach this service's Ray: its address, its token, and their variables

@@ -60,6 +60,7 @@ class HeadAccess:
     certificate: str
     artifact_url: str = ""  # object store for the files of attempts; "": the head
     store_id: str = ""  # also recorded in that store
+    epoch: int = 0  # of the scheduler
 
 
 @dataclass(slots=True)
@@ -307,7 +308,7 @@ class JoinedDevices:
         settings = NodeKeeperSettings(
             self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
             self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
-            self._access.store_id,
+            self._access.store_id, self._access.epoch,
         )  # fmt: skip
         self._names[node.node_id] = node.name
         self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(settings), self._clock())

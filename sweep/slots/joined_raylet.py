@@ -19,6 +19,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots import ray_cluster_id
 from podium.sweep.slots.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 
 REACHABLE_S = 10.0  # Ray itself tries for minutes without a message
@@ -66,6 +67,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - whatever the error, its last line is shown to the user
         reason = " ".join(str(error).split()) or type(error).__name__
         sys.exit(f"cannot join the Ray cluster at {settings.joined.address}: {reason}")
+    ray_cluster_id.record(settings.runtime, node.session_name)
     utils.write_ray_address(settings.joined.address, str(settings.runtime.ray))
     sys.exit(wait_until_exited(node))
 

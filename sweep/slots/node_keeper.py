@@ -6,25 +6,31 @@ stored in a file that only the owner may read.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
+from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.user_environment import without_ray
 from podium.sweep.slots.ray_slot_actor import KeptNode
-from podium.sweep.values.errors import DataDirectoryError, ServiceError
+from podium.sweep.values.errors import DataDirectoryError, FencedError, ServiceError
 
 KEEPER_PREFIX = "node-keeper-"
+AGENT_NAME = "podium-agent"
+ANY_PORTS = (0, 0)  # of members: the nodes of a Ray cluster reach each other at all ports
 STOP_S = 10.0
 OTHER_SETTINGS = "its agent was started by this service with other settings, and is replaced"
 START_S = 90.0  # an earlier guardian may still be killing its processes
@@ -46,6 +52,7 @@ class NodeKeeperSettings:
     abandoned_s: float
     artifact_url: str = ""  # object store for the files of attempts; "": the head
     store_id: str = ""  # also recorded in that store
+    epoch: int = 0  # of the scheduler
 
 
 def keeper_name(node_id: str, node_name: str) -> str:
@@ -74,15 +81,21 @@ class NodeKeeper:
     def start(self, settings: NodeKeeperSettings) -> KeptNode | str:
         """Start the guardian unless it runs; returns what it serves, or why this keeper must be replaced.
 
-        Raises `PodiumError`.
+        If another service has taken over, the agent gets its address, and slots and trials continue. Raises
+        `FencedError` if a scheduler with a higher epoch has called before, and other errors of `PodiumError`.
         """
         with self._lock:
-            if self._settings is not None and settings != self._settings:
+            known = self._settings
+            if known is not None and settings.epoch < known.epoch:
+                raise FencedError(f"the node {known.name} belongs to the scheduler with epoch {known.epoch}")
+            if known is not None and _kept(settings) != _kept(known):
                 return OTHER_SETTINGS
             self._called_s = time.monotonic()
+            if known is not None and settings.url != known.url:
+                self._restart_agent(settings)
+            self._settings = settings
             if self._kept is None:
                 self._kept = self._start(settings)
-                self._settings = settings
                 threading.Thread(target=self._end_when_abandoned, args=(settings.abandoned_s,), daemon=True).start()
             return self._kept
 
@@ -108,6 +121,15 @@ class NodeKeeper:
             except subprocess.TimeoutExpired:
                 guardian.kill()
 
+    def _restart_agent(self, settings: NodeKeeperSettings) -> None:
+        """Let the guardian start the agent again, which reads the settings of the new head."""
+        data = DataDirectory(data_folder(settings))
+        _node_settings(settings, data, RuntimeDirectory.of(data)).save()
+        for pid in children(self._guardian.pid) if self._guardian is not None else ():
+            if process_name(pid) == AGENT_NAME:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
     def _start(self, settings: NodeKeeperSettings) -> KeptNode:
         data = DataDirectory(data_folder(settings))
         claim(data.root)
@@ -117,12 +139,7 @@ class NodeKeeper:
         data.prepare()
         runtime = RuntimeDirectory.of(data)
         runtime.prepare()
-        node = NodeSettings(
-            head="", address=settings.address, name=settings.name,
-            data_dir=str(data.root), runtime_dir=str(runtime.root), cpus=0, gpus=settings.gpus,
-            url=settings.url, token=settings.token, certificate=settings.certificate,
-            artifact_url=settings.artifact_url, member_ports=None,
-        )  # fmt: skip
+        node = _node_settings(settings, data, runtime)
         runtime.template_socket.unlink(missing_ok=True)
         log = data.logs / "node.log"
         with log.open("ab") as output:
@@ -148,6 +165,20 @@ class NodeKeeper:
             time.sleep(left_s)
         self.stop()
         os._exit(0)
+
+
+def _kept(settings: NodeKeeperSettings) -> NodeKeeperSettings:
+    """What the processes on the node depend on: all but the head that they report to."""
+    return replace(settings, url="", epoch=0)
+
+
+def _node_settings(settings: NodeKeeperSettings, data: DataDirectory, runtime: RuntimeDirectory) -> NodeSettings:
+    return NodeSettings(
+        head="", address=settings.address, name=settings.name,
+        data_dir=str(data.root), runtime_dir=str(runtime.root), cpus=0, gpus=settings.gpus,
+        url=settings.url, token=settings.token, certificate=settings.certificate,
+        artifact_url=settings.artifact_url, member_ports=ANY_PORTS,
+    )  # fmt: skip
 
 
 def data_folder(settings: NodeKeeperSettings) -> Path:

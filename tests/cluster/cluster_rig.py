@@ -48,10 +48,10 @@ class Attempt(NamedTuple):
 class Service:
     """A service on one machine of the rig."""
 
-    def __init__(self, machine: Machine, folder: Path, **settings: Any) -> None:
-        """Start it. `folder`: of its data; `settings`: of `ServiceSettings`."""
+    def __init__(self, machine: Machine, folder: Path, *, data_dir: Path | None = None, **settings: Any) -> None:
+        """Start it. `folder`: of its data, unless in `data_dir`, and its log; `settings`: of `ServiceSettings`."""
         self.machine = machine
-        self.data = DataDirectory(folder / "data")
+        self.data = DataDirectory(data_dir or folder / "data", settings.get("service", ""))
         runtime = str(machine.folder / "run")
         self._settings = ServiceSettings(str(self.data.root), runtime, cluster=machine.address, **settings)
         self._log_file = folder / "serve.log"

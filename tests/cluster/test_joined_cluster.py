@@ -102,7 +102,7 @@ def test_sweep_runs_on_a_node_without_podium_and_its_slots_are_released(
         log = (directory / "log").read_text()
         assert "works" in log and "PYTHONBREAKPOINT" not in log and "RAY_" not in log
         assert (directory / "artifacts" / "note.txt").read_text() == "kept"
-    assert service.rows("SELECT name, member_port FROM nodes") == [("worker", 0)], "no member is placed there"
+    assert service.rows("SELECT name FROM nodes WHERE member_port > 0") == [("worker",)], "members may be placed there"
     service.wait_until("the slots are released", lambda: service.devices("ready") == set())
     service.wait_until("the node is idle", lambda: _actors(ray) == set())
     wait_for("nothing of Podium runs there", lambda: not _podium_processes(node))

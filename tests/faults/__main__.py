@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.machines import unavailable_reason
-from tests.faults import campaign, node_campaign, postgres_campaign
+from tests.faults import campaign, node_campaign, postgres_campaign, standby_campaign
 from tests.faults.campaign import Plan
 from tests.faults.node_campaign import NodePlan
 from tests.faults.postgres_campaign import PostgresPlan
+from tests.faults.standby_campaign import StandbyPlan
 
 INTERRUPTED = 130
 
@@ -23,11 +24,12 @@ INTERRUPTED = 130
 def main() -> int:
     """Run the campaign in its own folder, which is kept if it failed."""
     options = _parser().parse_args()
-    if options.nodes and (reason := unavailable_reason()):
-        print(f"--nodes needs machines made of namespaces: {reason}", file=sys.stderr)
+    on_machines = options.nodes or options.standby
+    if on_machines and (reason := unavailable_reason()):
+        print(f"--nodes and --standby need machines made of namespaces: {reason}", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` and `timeout` end it as Ctrl-C does
-    folder = Path(tempfile.mkdtemp(prefix="f-" if options.nodes else "podium-faults-"))
+    folder = Path(tempfile.mkdtemp(prefix="f-" if on_machines else "podium-faults-"))
     try:
         passed = _run(options, folder)
     except KeyboardInterrupt:
@@ -52,6 +54,11 @@ def _run(options: argparse.Namespace, folder: Path) -> bool:
         on_postgres = postgres_campaign.run(PostgresPlan(options.faults, options.seed, options.slots), folder, _say)
         _show(postgres_campaign.table(on_postgres), on_postgres.to_json(), options.json)
         return on_postgres.passed
+    if options.standby:
+        of_standby = StandbyPlan(options.faults, options.seed)
+        succeeded = standby_campaign.run(of_standby, folder, _say)
+        _show(standby_campaign.table(succeeded), succeeded.to_json(), options.json)
+        return succeeded.passed
     plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
     found = campaign.run(plan, folder, _say)
     _show(campaign.table(found), found.to_json(), options.json)
@@ -77,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--history", type=int, default=0, help="finished trials that are there before")
     parser.add_argument("--nodes", type=int, default=0, help="instead: faults of this many nodes of a cluster")
     parser.add_argument("--postgres", action="store_true", help="instead: faults of the server of the database")
-    parser.add_argument("--faults", type=int, default=100, help="of nodes or of the server, with --nodes or --postgres")
+    parser.add_argument("--standby", action="store_true", help="instead: takeovers by a standby, on PostgreSQL")
+    parser.add_argument("--faults", type=int, default=100, help="of nodes, the server or leaders")
     parser.add_argument("--json", type=Path, help="also write the outcome to this file")
     return parser
 

@@ -28,7 +28,8 @@ SUPERVISE = """
 import sys
 from pathlib import Path
 from podium.api.serve.missed_heartbeats import Heartbeats
-from podium.api.serve.supervisor import MODULES, Supervisor
+from podium.api.serve.service_components import MODULES
+from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 Supervisor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
-from podium.sweep.slots.node_keeper import NodeKeeper, NodeKeeperSettings, data_folder
+from podium.sweep.runtime.process_title import process_name
+from podium.sweep.slots.node_keeper import AGENT_NAME, ANY_PORTS, NodeKeeper, NodeKeeperSettings, data_folder
+from podium.sweep.values.errors import FencedError
+from tests.running_service import wait_for
 
 FOREVER_S = 1e9
 NOWHERE = "https://127.0.0.1:1"
@@ -33,12 +37,12 @@ def keeper() -> Iterator[NodeKeeper]:
     made.stop()
 
 
-def test_keeper_starts_what_slots_need_once_and_no_members(keeper: NodeKeeper, settings: NodeKeeperSettings) -> None:
+def test_keeper_starts_what_slots_need_once(keeper: NodeKeeper, settings: NodeKeeperSettings) -> None:
     kept = keeper.start(settings)
     assert not isinstance(kept, str)
     assert Path(kept.template_socket).exists() and not kept.withhold_credentials
     runtime = RuntimeDirectory.of(DataDirectory(data_folder(settings)))
-    assert NodeSettings.load(runtime.settings_file).member_ports is None
+    assert NodeSettings.load(runtime.settings_file).member_ports == ANY_PORTS
     assert keeper.start(settings) is kept
 
 
@@ -46,6 +50,30 @@ def test_keeper_that_outlived_its_service_refuses_other_settings(
     keeper: NodeKeeper, settings: NodeKeeperSettings
 ) -> None:
     kept = keeper.start(settings)
-    refused = keeper.start(replace(settings, url="https://127.0.0.1:2"))
+    refused = keeper.start(replace(settings, token="another"))
     assert isinstance(refused, str) and "other settings" in refused
     assert keeper.start(settings) is kept
+
+
+def test_agent_reports_to_the_service_that_has_taken_over(keeper: NodeKeeper, settings: NodeKeeperSettings) -> None:
+    kept = keeper.start(replace(settings, epoch=3))
+    (before,) = wait_for("the agent runs", lambda: agents(settings))
+    successor = replace(settings, url="https://127.0.0.1:2", epoch=5)
+    assert keeper.start(successor) is kept, "the slots keep their sockets"
+    runtime = RuntimeDirectory.of(DataDirectory(data_folder(settings)))
+    assert NodeSettings.load(runtime.settings_file).url == successor.url
+    wait_for("the agent was started again", lambda: agents(settings) and agents(settings) != [before])
+    with pytest.raises(FencedError, match="belongs to the scheduler with epoch 5"):
+        keeper.start(replace(settings, epoch=4))
+    assert NodeSettings.load(runtime.settings_file).url == successor.url
+
+
+def agents(settings: NodeKeeperSettings) -> list[int]:
+    """The processes of the agent of this node: their command names its settings."""
+    file = str(RuntimeDirectory.of(DataDirectory(data_folder(settings))).settings_file)
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process_name(int(path.name)) == AGENT_NAME and file in (path / "cmdline").read_text():
+                found.append(int(path.name))
+    return found

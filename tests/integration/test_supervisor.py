@@ -25,7 +25,8 @@ SUPERVISE = """
 import sys
 from pathlib import Path
 from podium.api.serve.missed_heartbeats import Heartbeats
-from podium.api.serve.supervisor import MODULES, Supervisor
+from podium.api.serve.service_components import MODULES
+from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 Supervisor(
@@ -39,7 +40,8 @@ Supervisor(
 STOP_TWICE = """
 import os, signal, sys
 from pathlib import Path
-from podium.api.serve.supervisor import MODULES, Supervisor
+from podium.api.serve.service_components import MODULES
+from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 def stop(is_stopping):

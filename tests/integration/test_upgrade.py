@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.serve.supervisor import MODULES
+from podium.api.serve.service_components import MODULES
 from podium.db.schema.migrate import newest_schema
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings

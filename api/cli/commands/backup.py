@@ -80,7 +80,7 @@ def restore(
         data.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise DataDirectoryError(f"cannot create {data.root}: {error.strerror}") from error
-    with lazy.service_locked(data, "give a new folder with --data-dir"):
+    with lazy.all_services_locked(data, "give a new folder with --data-dir"):
         done = lazy.database_subprocess.run_reporting(
             "copies.full_restore", _absolute(place), data.root, *options, say=_progress
         )

@@ -59,7 +59,7 @@ def restore(
         done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *named)
     else:
         data = _existing(data_dir)
-        with lazy.service_locked(data, "stop it before a restore"):
+        with lazy.all_services_locked(data, "stop it before a restore"):
             done = lazy.database_subprocess.run("copies.sqlite_restore", file.absolute(), data.database)
     if as_json:
         lazy.terminal_output.print_json(done)
@@ -108,7 +108,7 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = No
         done = lazy.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(data, url_file))
     else:
         data = _existing(data_dir)
-        with lazy.service_locked(data, "stop it before an upgrade"):
+        with lazy.all_services_locked(data, "stop it before an upgrade"):
             done = lazy.database_subprocess.run("schema.migrate", data.database)
     if as_json:
         lazy.terminal_output.print_json(done)
@@ -157,7 +157,7 @@ def copy(
     """
     data = _existing(data_dir)
     file = lazy.database_binding.url_file_of(data, url_file)
-    with lazy.service_locked(data, "stop it before a copy"):
+    with lazy.all_services_locked(data, "stop it before a copy"):
         done = lazy.database_subprocess.run_reporting(
             "copies.database_copy", data.database, direction, *([] if file is None else [file]), say=_progress
         )

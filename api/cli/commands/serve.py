@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,10 @@ def serve(
         Path | None,
         typer.Option(metavar="FOLDER", help="on its nodes, for code, data and running trials [default: TMPDIR]"),
     ] = None,
+    standby: Annotated[
+        bool,
+        typer.Option("--standby", help="wait while another service of the PostgreSQL database leads, and succeed it"),
+    ] = False,
     notify: Annotated[
         Path | None,
         typer.Option(metavar="URL-FILE", help="notify these Apprise URLs (mail, chat, webhooks); extra: notify"),
@@ -120,7 +125,7 @@ def serve(
         )
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
-    data = DataDirectory(data_dir.absolute())
+    data = DataDirectory(data_dir.absolute(), socket.gethostname() if standby else "")
     if sys.stderr.isatty():
         _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
     if remark := lazy.sharing_remark(plan, trials_per_device):
@@ -134,6 +139,8 @@ def serve(
     settings = lazy.service_settings.ServiceSettings(
         data_dir=str(data.root),
         runtime_dir=str(RuntimeDirectory.of(data).root),
+        service=data.service,
+        standby=standby,
         host=host,
         port=port or lazy.ports.free_port(),
         gateway_port=gateway_port or lazy.ports.free_port(),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.layout import service_of_this_machine
 
 TIMEOUT_S = 0.5
 Row = tuple[str, str]
@@ -28,7 +28,7 @@ def rows(
 
 
 def _get(data_dir: Path, path: str) -> Any:
-    data = DataDirectory(data_dir)
+    data = service_of_this_machine(data_dir)
     about = json.loads(data.service_file.read_text())
     token = data.admin_token.read_text().strip()
     request = urllib.request.Request(  # noqa: S310 - the address comes from the service file

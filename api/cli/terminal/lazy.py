@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from podium.api.serve import node_process as node_process
     from podium.api.serve import ports as ports
     from podium.api.serve import startup as startup
-    from podium.api.serve.service_lock import service_locked as service_locked
+    from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.db.schema import database_binding as database_binding
     from podium.sweep.data import datasets as datasets
     from podium.sweep.file_store import artifact_url as artifact_url
@@ -79,7 +79,7 @@ _MODULES = {
 _NAMES = {
     "Client": "podium.api.client.client",
     "serves": "podium.api.client.client",
-    "service_locked": "podium.api.serve.service_lock",
+    "all_services_locked": "podium.api.serve.service_lock",
     "local_devices": "podium.sweep.runtime.device_detection",
     "sharing_remark": "podium.sweep.runtime.device_detection",
     "die_with_parent": "podium.sweep.runtime.process_trees",

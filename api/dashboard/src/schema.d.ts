@@ -675,6 +675,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/services": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Services
+         * @description The service that leads, and those that stand by. All of them answer requests.
+         */
+        get: operations["list_services_api_v1_services_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -3103,6 +3123,41 @@ export interface components {
             value: string | null;
         };
         /**
+         * LeaderView
+         * @description The service whose scheduler and ensemble host work.
+         */
+        LeaderView: {
+            /**
+             * Answers
+             * @description whether it is the service that answers this request
+             */
+            answers: boolean;
+            /**
+             * Epoch
+             * @description increases whenever another service, or another start of one, leads; 0 with SQLite
+             */
+            epoch: number;
+            /**
+             * Expired
+             * @description whether it has not renewed its lease for so long that another one may lead
+             */
+            expired: boolean;
+            /** Host */
+            host: string;
+            /**
+             * Led S
+             * @description seconds since it leads
+             */
+            led_s: number;
+            /**
+             * Renewed S
+             * @description seconds since it has renewed its lease
+             */
+            renewed_s: number;
+            /** Url */
+            url: string;
+        };
+        /**
          * LineView
          * @description A trial's curve; it may be thinned from `points` points, where the extremes are kept.
          */
@@ -4294,6 +4349,15 @@ export interface components {
             path: components["schemas"]["ChoiceView"][];
         };
         /**
+         * ServicesView
+         * @description The services of the database. SQLite has one, without a lease; `leader` is null until the first one leads.
+         */
+        ServicesView: {
+            leader: components["schemas"]["LeaderView"] | null;
+            /** Standbys */
+            standbys: components["schemas"]["StandbyView"][];
+        };
+        /**
          * SessionView
          * @description The holder of the session or token, and its role.
          */
@@ -4354,6 +4418,31 @@ export interface components {
          * @enum {string}
          */
         Split: "validation" | "calibration" | "test";
+        /**
+         * StandbyView
+         * @description A service that leads when the leader fails.
+         */
+        StandbyView: {
+            /**
+             * Answers
+             * @description whether it is the service that answers this request
+             */
+            answers: boolean;
+            /** Host */
+            host: string;
+            /**
+             * Seen S
+             * @description seconds since it was seen
+             */
+            seen_s: number;
+            /** Url */
+            url: string;
+            /**
+             * Waits S
+             * @description seconds since it stands by
+             */
+            waits_s: number;
+        };
         /**
          * StepView
          * @description The ensemble after one more selection step; `inside` is false beyond the requested size.
@@ -6602,6 +6691,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundView"][];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_services_api_v1_services_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServicesView"];
                 };
             };
             /** @description The request is refused. */

@@ -21,6 +21,9 @@ RAY = "ray: {enabled: true}\n"
         ("ray: {enabled: true, address: 'ray:6379'}", r"ray\.peers"),
         ("artifacts: {url: s3://bucket/folder}", r"networkPolicy\.egress"),
         ("artifacts: {credentialsSecret: store}", r"artifacts\.url"),
+        ("database: {standby: true}", r"database\.urlSecret"),
+        ("database: {urlSecret: db, standby: true}\nnetworkPolicy: {enabled: false}", r"ray\.enabled"),
+        ("database: {urlSecret: db}", r"networkPolicy\.egress"),
     ],
 )
 def test_values_that_do_not_fit_together_are_refused(values: str, named: str) -> None:
@@ -39,6 +42,29 @@ def test_ray_cluster_replaces_the_node_pools() -> None:
     address = _option(container(found["demo-podium-head"])["args"], "--ray-address")
     assert address == f"{cluster['metadata']['name']}-head-svc:6379", "the Service that KubeRay makes"
     assert cluster["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+def test_standby_is_a_second_pod_with_the_same_database_volume_and_ray_cluster() -> None:
+    values = values_of("standby-values.yaml")
+    (head,) = of_kind("StatefulSet", values)
+    assert head["spec"]["replicas"] == 2 and "volumeClaimTemplates" not in head["spec"]
+    arguments = container(pods(values)["demo-podium-head"])["args"]
+    assert "--standby" in arguments and "--ray-address" in arguments
+    assert _option(arguments, "--database-url-file") == "/etc/podium/database/url"
+    (claim,) = of_kind("PersistentVolumeClaim", values)
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    volumes = {each["name"]: each for each in pods(values)["demo-podium-head"]["spec"]["volumes"]}
+    assert volumes["data"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert volumes["database"]["secret"]["secretName"] == "podium-database"
+
+
+def test_one_service_on_postgres_has_a_volume_of_its_own() -> None:
+    values = values_of("postgres-values.yaml")
+    (head,) = [each for each in of_kind("StatefulSet", values) if each["metadata"]["name"] == "demo-podium-head"]
+    assert head["spec"]["replicas"] == 1 and len(head["spec"]["volumeClaimTemplates"]) == 1
+    arguments = container(pods(values)["demo-podium-head"])["args"]
+    assert _option(arguments, "--database-url-file") == "/etc/podium/database/database-url"
+    assert "--standby" not in arguments and not of_kind("PersistentVolumeClaim", values)
 
 
 def test_existing_ray_cluster_is_joined_and_none_is_made() -> None:

@@ -82,6 +82,7 @@ function open(role: string, device: object = DEVICE, path = "/devices", nodes: o
     }
     if (where === "/session") return Response.json({ name: "ann", role, expires_at: null });
     if (where === "/nodes") return Response.json(nodes);
+    if (where === "/services") return Response.json({ leader: { epoch: 0 }, standbys: [] });
     return Response.json(where === "/timeline" ? TIMELINE : [device]);
   });
   render(

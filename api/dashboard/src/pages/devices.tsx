@@ -6,6 +6,7 @@ import { useConnection } from "../connection";
 import type { Device } from "../devices/device";
 import { DeviceTable } from "../devices/device-table";
 import { machinesOf, type Node } from "../devices/nodes";
+import { ServicesLine } from "../devices/services";
 import { formatCount, formatDuration, formatShare } from "../format";
 import { keys } from "../query-keys";
 import { Reasons } from "../timeline/idle-reasons";
@@ -65,6 +66,7 @@ export function DevicesPage() {
           ))}
         </fieldset>
       </PageHead>
+      <ServicesLine />
       <QueryResult query={devices} rows={5}>
         {found =>
           found.length === 0 ? (

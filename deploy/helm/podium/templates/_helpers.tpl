@@ -45,6 +45,15 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if and .Values.ray.enabled .Values.ray.address .Values.networkPolicy.enabled (not .Values.ray.peers) -}}
 {{- fail "ray.peers: give NetworkPolicy peers, which are the pods of the Ray cluster at ray.address; or disable networkPolicy" -}}
 {{- end -}}
+{{- if and .Values.database.standby (not .Values.database.urlSecret) -}}
+{{- fail "database.standby: give database.urlSecret as well; both pods need the same PostgreSQL database" -}}
+{{- end -}}
+{{- if and .Values.database.standby (not .Values.ray.enabled) -}}
+{{- fail "database.standby: set ray.enabled as well; the slots of both pods must be in the same Ray cluster" -}}
+{{- end -}}
+{{- if and .Values.database.urlSecret .Values.networkPolicy.enabled (not .Values.networkPolicy.egress) -}}
+{{- fail "networkPolicy.egress: permit connections to the database of database.urlSecret; or disable networkPolicy" -}}
+{{- end -}}
 {{- if and .Values.artifacts.credentialsSecret (not .Values.artifacts.url) -}}
 {{- fail "artifacts.credentialsSecret: give artifacts.url as well; without it, trials would get these variables" -}}
 {{- end -}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podium.sweep.lifecycle.pending_commands import MemberDevices
 from podium.sweep.lifecycle.scheduler_inbox import SlotLeaving, SlotOpened
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.values.states import SweepState
@@ -71,6 +72,32 @@ def test_idle_time_begins_again_after_a_trial() -> None:
     assert pool.released == []
     _wait(rig, 2.0)
     assert pool.released == ["cpu-0"]
+
+
+def test_slot_whose_device_holds_a_member_is_not_released() -> None:
+    rig, pool = _rig(2)
+    rig.recorder.members = MemberDevices(frozenset({"cpu-0"}))
+    _wait(rig, 1.0)
+    _wait(rig, RELEASE_S)
+    assert pool.released == ["cpu-1"]
+    rig.recorder.members = MemberDevices()
+    _wait(rig, 1.0)
+    _wait(rig, RELEASE_S)
+    assert pool.released == ["cpu-1", "cpu-0"]
+
+
+def test_a_slot_is_requested_for_members_without_a_device() -> None:
+    rig, pool = _rig(0)
+    rig.recorder.members = MemberDevices(wanted=True)
+    _wait(rig, 1.0)
+    assert pool.demand == SlotDemand(any=1)
+    rig.submit(run_cap=3)
+    _wait(rig, 1.0)
+    assert pool.demand == SlotDemand(any=3), "members share the devices of trials"
+    rig, pool = _rig(1)
+    rig.recorder.members = MemberDevices(wanted=True)
+    _wait(rig, 1.0)
+    assert pool.demand == SlotDemand()
 
 
 def test_slot_of_a_node_that_leaves_finishes_its_trial_and_is_released() -> None:

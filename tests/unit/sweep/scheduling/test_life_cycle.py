@@ -353,6 +353,20 @@ def test_unresponsive_slot_is_ended_and_its_trial_repeated(rig: Rig) -> None:
     assert rig.pool.placed[-1][1].attempt == 2
 
 
+def test_replaced_scheduler_kills_no_slot(rig: Rig) -> None:
+    """A slot that another scheduler has opened does not answer this one, which was suspended, or cut off."""
+    rig.submit(run_cap=2)
+    rig.pool.start("cpu-0")
+    rig.settle()
+    rig.recorder.unreachable = True
+    tick(rig, int(HEARTBEAT_TIMEOUT_S / TICK_S) + 2)
+    assert rig.pool.killed == []
+    rig.recorder.unreachable, rig.recorder.fenced = False, True
+    with pytest.raises(FencedError):
+        tick(rig, 2 * int(HEARTBEAT_TIMEOUT_S / TICK_S))
+    assert rig.pool.killed == []
+
+
 def test_attempt_beyond_its_time_limit_ends_with_its_slot(rig: Rig) -> None:
     rig.submit(run_cap=2, limits={"trial_s": 5.0, "grace_s": 1.0})
     for _ in range(int(5 + 1 + MARGIN_S) + 2):

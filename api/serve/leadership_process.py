@@ -1,0 +1,85 @@
+"""Entry point of the leadership process: renews the lease of this service, or takes it; only with PostgreSQL.
+
+`python -P -m podium.api.serve.leadership_process FILE`, started by the supervisor, which starts scheduler and host when
+it is told the epoch of the lease, and ends them when another service leads. It forwards wake-ups between services: what
+a client has written through the api of a standby wakes the leader.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import threading
+from contextlib import suppress
+
+from podium.api.serve.leader_conditions import is_led, refuse
+from podium.api.serve.wake_forwarding import WakeForwarding
+from podium.db.schema.open_database import open_database
+from podium.db.stores.leader_lease import RENEWAL_S, Contender
+from podium.db.stores.leadership import Leadership, Standing
+from podium.sweep.runtime.component_lifecycle import (
+    HEARTBEAT_S,
+    exit_with,
+    report_leadership,
+    report_ready,
+    send_heartbeat,
+    start_component,
+)
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots.ray_cluster_id import cluster_id
+from podium.sweep.values.errors import DatabaseError, PodiumError
+
+WATCH_S = 1.0  # between two looks at the lease of another service
+log = logging.getLogger("podium.leadership")
+
+
+def run(settings: ServiceSettings) -> None:
+    """Compete for the lease until SIGTERM, then release the lease. Raises `PodiumError` if this service may not run."""
+    database = open_database(settings)
+    contender = Contender(settings.holder, socket.gethostname(), settings.url, cluster_id(settings))
+    end_sessions = getattr(database, "end_sessions", lambda _: None)
+    leadership = Leadership(database, contender, end_sessions=end_sessions)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    forwarding = WakeForwarding(settings)
+    told: int | None = None
+    earlier: Standing | None = None
+    while not stopping.is_set():
+        try:
+            standing = leadership.turn()
+        except DatabaseError as error:
+            log.error("cannot renew or read the lease, trying again: %s", error)
+        else:
+            led, earlier = is_led(standing, earlier), standing
+            if told is None and led and standing.lease:
+                refuse(settings, contender, standing.lease.leader)
+            if standing.epoch != told and (standing.epoch or led or told):
+                forwarding.lead(leads=bool(standing.epoch))
+                report_leadership(standing.epoch)
+                report_ready()
+                told = standing.epoch
+        _wait(stopping, RENEWAL_S if told else WATCH_S)
+    forwarding.close()
+    with suppress(DatabaseError):
+        leadership.release()
+    database.close()
+
+
+def _wait(stopping: threading.Event, seconds: float) -> None:
+    """Wait, and send heartbeats."""
+    while seconds > 0 and not stopping.wait(min(HEARTBEAT_S, seconds)):
+        send_heartbeat()
+        seconds -= HEARTBEAT_S
+
+
+def main() -> None:
+    """Run; exit with the message of a `PodiumError`."""
+    try:
+        run(start_component("leadership"))
+    except PodiumError as error:
+        exit_with(error)
+
+
+if __name__ == "__main__":
+    main()

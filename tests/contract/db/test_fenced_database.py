@@ -1,0 +1,31 @@
+"""A fenced database refuses whoever was replaced, and says so once more to the process that must stop."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import insert, select
+
+from podium.db.schema.engine import Database
+from podium.db.schema.tables import events
+from podium.db.stores import host_lease
+from podium.db.stores.fenced_database import FencedDatabase
+from podium.sweep.values.errors import FencedError
+
+
+def test_replaced_process_reads_and_writes_nothing(database: Database) -> None:
+    with database.write() as connection:
+        epoch = host_lease.take(connection, "process 1", 1.0)
+    told: list[FencedError] = []
+    fenced = FencedDatabase(database, lambda connection: host_lease.check(connection, epoch), told.append)
+    with fenced.write() as connection:
+        connection.execute(insert(events).values(at=1.0, kind="first"))
+    with fenced.read() as connection:
+        assert connection.execute(select(events.c.kind)).scalars().all() == ["first"]
+    with database.write() as connection:
+        assert host_lease.take(connection, "process 2", 2.0) == epoch + 1
+    for begin in (fenced.write, fenced.write_unordered, fenced.read):
+        with pytest.raises(FencedError, match="another ensemble host"), begin() as connection:
+            raise AssertionError("not reached")
+    assert len(told) == 3
+    with database.read() as connection:
+        assert connection.execute(select(events.c.kind)).scalars().all() == ["first"]

@@ -1,0 +1,251 @@
+"""The contract of the leader's lease: one service leads, another may take over after the lease has expired."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import insert, select
+
+from podium.db.schema import tables
+from podium.db.schema.dialect import database_clock
+from podium.db.schema.engine import Database
+from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.tables import events
+from podium.db.stores import host_lease, leader_lease, scheduler_lease
+from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S, Contender
+from podium.db.stores.leadership import Leadership
+from podium.sweep.values.errors import DatabaseError, FencedError
+from tests.postgres_databases import NAME
+from tests.postgres_server import postgres_server
+
+START = 1_000.0
+
+
+class FakeClock:
+    """The clock of the database."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def contender(database: Database, clock: FakeClock) -> Callable[[str], Leadership]:
+    return lambda name: Leadership(database, Contender(name, f"host-{name}", f"http://{name}", "ray"), clock=clock)
+
+
+def test_first_service_leads_and_the_second_waits(
+    database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    first, second = contender("a"), contender("b")
+    assert first.turn().epoch == 1
+    clock.now += 2.0
+    standing = second.turn()
+    assert standing.epoch == 0 and standing.lease is not None
+    assert standing.lease.leader == Contender("a", "host-a", "http://a", "ray") and standing.lease.age_s == 2.0
+    with database.read() as connection:
+        (waiting,) = leader_lease.waiting(connection, clock())
+    assert (waiting.holder, waiting.host, waiting.url, waiting.seen_s) == ("b", "host-b", "http://b", 0.0)
+
+
+def test_lease_is_taken_only_after_it_has_expired(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
+    first, second = contender("a"), contender("b")
+    first.turn()
+    clock.now += EXPIRY_S
+    assert second.turn().epoch == 0
+    clock.now += 0.1
+    assert second.turn().epoch == 2
+    assert first.turn().epoch == 0, "the first one stands by, and does not take it back"
+    clock.now += EXPIRY_S - 0.1
+    assert first.turn().epoch == 0 and second.turn().epoch == 2
+
+
+def test_renewed_lease_does_not_expire(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
+    first, second = contender("a"), contender("b")
+    for _ in range(10):
+        assert first.turn().epoch == 1
+        clock.now += RENEWAL_S
+        assert second.turn().epoch == 0
+
+
+def test_restarted_process_of_the_leader_keeps_its_epoch(
+    clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    assert contender("a").turn().epoch == contender("a").turn().epoch == 1
+    clock.now += 2 * EXPIRY_S
+    assert contender("a").turn().epoch == 1, "nobody has taken the lease"
+
+
+def test_released_lease_is_taken_at_once(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
+    first, second = contender("a"), contender("b")
+    first.turn()
+    first.release()
+    assert second.turn().epoch == 2
+
+
+def test_service_that_was_started_again_takes_it_at_once(
+    clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    """Its folder was locked by its earlier start."""
+    assert contender("a-1").turn().epoch == 1
+    assert contender("a-2").turn().epoch == 2
+    assert contender("b-1").turn().epoch == 0
+
+
+def test_takeover_fences_scheduler_and_host(
+    database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    contender("a").turn()
+    with database.write() as connection:
+        epoch = scheduler_lease.take(connection, "process 1", 1.0, leader_epoch=1)
+        of_host = host_lease.take(connection, "process 2", 1.0, leader_epoch=1)
+        scheduler_lease.check(connection, epoch)
+        host_lease.check(connection, of_host)
+    clock.now += EXPIRY_S + 1
+    assert contender("b").turn().epoch == 2
+    for check in (
+        lambda connection: scheduler_lease.check(connection, epoch),
+        lambda connection: host_lease.check(connection, of_host),
+        lambda connection: scheduler_lease.take(connection, "process 3", 2.0, leader_epoch=1),
+        lambda connection: host_lease.take(connection, "process 4", 2.0, leader_epoch=1),
+    ):
+        with pytest.raises(FencedError), database.write() as connection:
+            check(connection)
+    with database.write() as connection:
+        assert scheduler_lease.take(connection, "process 3", 2.0, leader_epoch=2) > epoch
+        assert host_lease.take(connection, "process 4", 2.0, leader_epoch=2) > of_host
+
+
+def test_first_epoch_is_above_those_of_schedulers_before(
+    database: Database, contender: Callable[[str], Leadership]
+) -> None:
+    with database.write() as connection:
+        scheduler_lease.take(connection, "process 1", 1.0, after=41)
+    assert contender("a").turn().epoch == 43
+
+
+def test_standby_that_is_not_seen_is_forgotten(
+    database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    for name in "abc":
+        contender(name).turn()
+    clock.now += leader_lease.FORGET_S + 1
+    contender("a").turn()
+    contender("c").turn()
+    with database.read() as connection:
+        assert [each.holder for each in leader_lease.waiting(connection, clock())] == ["c"]
+
+
+def test_clock_of_the_database_runs_within_a_transaction(database: Database) -> None:
+    with database.read() as connection:
+        first: float = connection.execute(select(database_clock())).scalar_one()
+        threading.Event().wait(0.02)
+        assert 0.01 < connection.execute(select(database_clock())).scalar_one() - first < 10
+
+
+def test_renewal_waits_for_no_other_write(
+    database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
+) -> None:
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("SQLite has one writer")
+    leader = contender("a")
+    leader.turn()
+    with database.write() as connection:
+        connection.execute(insert(events).values(at=1.0, kind="long"))
+        clock.now += 5.0
+        assert leader.turn().epoch == 1
+    with database.read() as connection:
+        lease = leader_lease.read(connection, clock())
+        assert lease is not None and lease.age_s == 0.0
+
+
+def test_leader_suspended_in_a_transaction_cannot_commit(database: Database, clock: FakeClock) -> None:
+    """Its session is ended: otherwise the new leader would wait for the lock that it holds."""
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("only services on a server have a standby")
+    url = postgres_server().url(NAME)
+    old = PostgresDatabase(url, holder="a")
+    new = PostgresDatabase(url, holder="b", busy_s=0.5)
+    assert Leadership(old, Contender("a"), clock=clock).turn().epoch == 1
+    with pytest.raises(DatabaseError), old.write() as connection:
+        connection.execute(insert(events).values(at=1.0, kind="of the old leader"))
+        clock.now += EXPIRY_S + 1
+        standby = Leadership(new, Contender("b"), clock=clock, end_sessions=new.end_sessions)
+        assert standby.turn().epoch == 2
+    with new.read() as connection:
+        assert connection.execute(select(events.c.kind)).all() == []
+    old.close()
+    new.close()
+
+
+def test_role_that_may_not_end_sessions_takes_the_lease_all_the_same(database: Database, clock: FakeClock) -> None:
+    def refused(_: str) -> None:
+        raise DatabaseError("permission denied")
+
+    Leadership(database, Contender("a"), clock=clock).turn()
+    clock.now += EXPIRY_S + 1
+    assert Leadership(database, Contender("b"), clock=clock, end_sessions=refused).turn().epoch == 2
+
+
+Step = tuple[str, int, float]
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["turn", "write", "wait", "freeze", "wake", "stop"]), st.integers(0, 2), st.floats(0.1, 6.0)
+    ),
+    max_size=40,
+)
+
+
+@given(steps=_STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whoever_writes_is_the_last_that_took_the_lease(database: Database, steps: list[Step]) -> None:
+    """Three contenders that renew, write as schedulers, are suspended with what they know, and stop, in any order."""
+    with database.write() as connection:
+        for table in (tables.leader_lease, tables.scheduler_lease, tables.standbys):
+            connection.execute(table.delete())
+    clock = FakeClock()
+    contenders = [Leadership(database, Contender(str(each)), clock=clock) for each in range(3)]
+    scheduler: dict[int, int] = {}  # the epoch with which the scheduler of a contender writes
+    frozen: set[int] = set()
+    leader, last_epoch, renewed = None, 0, START
+    for what, who, seconds in steps:
+        if what == "wait":
+            clock.now += seconds
+        elif what == "freeze":
+            frozen.add(who)
+        elif what == "wake":
+            frozen.discard(who)
+        elif who in frozen:
+            continue
+        elif what == "stop" and leader == who:
+            contenders[who].release()
+            leader, renewed = None, -EXPIRY_S
+        elif what == "turn":
+            epoch = contenders[who].turn().epoch
+            if epoch > last_epoch:
+                assert leader is None or clock.now - renewed > EXPIRY_S, "the lease had not expired"
+                leader, last_epoch = who, epoch
+                with database.write() as connection:
+                    scheduler[who] = scheduler_lease.take(connection, str(who), 1.0, leader_epoch=epoch)
+            assert (epoch == last_epoch and epoch > 0) == (who == leader)
+            renewed = clock.now if who == leader else renewed
+        elif what == "write" and who in scheduler:
+            refused = None
+            try:
+                with database.write() as connection:
+                    scheduler_lease.check(connection, scheduler[who])
+            except FencedError as error:
+                refused = error
+            newest = max(scheduler.values())
+            assert (refused is None) == (scheduler[who] == newest), "only the newest scheduler writes"

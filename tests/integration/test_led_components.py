@@ -1,0 +1,124 @@
+"""The supervisor starts scheduler and host when its service leads, and ends them when another one does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.sweep.runtime import component_status_reader
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.slots import ray_connection_settings
+from tests.repository import ROOT
+from tests.running_service import wait_for
+
+SUPERVISE = """
+import sys
+from pathlib import Path
+from podium.api.serve.service_components import LED, MODULES
+from podium.api.serve.supervisor import Supervisor
+from podium.sweep.runtime.service_settings import ServiceSettings
+
+Supervisor(
+    ServiceSettings.load(Path(sys.argv[1])),
+    lambda line: print(line, flush=True),
+    modules={
+        **dict.fromkeys(MODULES, "tests.heartbeat_component"),
+        **dict.fromkeys(LED, "tests.led_component"),
+        "leadership": "tests.leadership_component",
+    },
+    tick_s=0.1,
+).run()
+"""
+ADDRESS = "127.0.0.1:1"
+
+
+class Service:
+    """A `serve` whose leadership the test decides."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = DataDirectory(folder / "data")
+        self.data.prepare()
+        ray_connection_settings.ensure_token(self.data)
+        self.runtime = RuntimeDirectory(folder / "run")
+        self.runtime.prepare()
+        address = ray_connection_settings.address_file(self.runtime)
+        address.parent.mkdir(parents=True)
+        address.write_text(ADDRESS)
+        self.lead(0)
+        settings = ServiceSettings(
+            str(self.data.root), str(self.runtime.root), database_url_file="/nowhere", notify="/nowhere"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SUPERVISE, str(settings.save())],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def lead(self, epoch: int) -> None:
+        """The service leads with this epoch, or not at all (0)."""
+        (self.runtime.root / "epoch.new").write_text(str(epoch))
+        (self.runtime.root / "epoch.new").rename(self.runtime.root / "epoch")
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        return {part["name"]: part for part in component_status_reader.read_components(self.data)}
+
+    def states(self) -> dict[str, str]:
+        """The states of the components that only a leader has."""
+        parts = self.parts()
+        return {name: parts[name]["state"] for name in ("scheduler", "host", "notifier") if name in parts}
+
+    def started(self) -> list[str]:
+        """Which components were told what."""
+        file = self.runtime.root / "started"
+        return sorted(file.read_text().splitlines()) if file.exists() else []
+
+    def close(self) -> str:
+        self.process.terminate()
+        said, _ = self.process.communicate(timeout=30)
+        return said
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    yield made
+    if made.process.poll() is None:
+        made.close()
+
+
+def test_components_of_a_leader_wait_until_the_service_leads(service: Service) -> None:
+    waiting = dict.fromkeys(("scheduler", "host", "notifier"), "standby")
+    wait_for("they stand by", lambda: service.states() == waiting and service.parts()["api"]["state"] == "ready")
+    wait_for("the service is ready", lambda: component_status_reader.all_ready([*service.parts().values()]))
+    before = service.parts()
+    assert before["scheduler"]["pid"] and before["host"]["pid"] and not before["notifier"]["pid"]
+
+    service.lead(3)
+    working = dict.fromkeys(waiting, "ready")
+    wait_for("they work", lambda: service.states() == working)
+    assert service.started() == ["host 3", f"scheduler {ADDRESS} 3"]
+    assert service.parts()["scheduler"]["pid"] == before["scheduler"]["pid"], "it has waited with everything imported"
+
+    service.lead(0)
+    wait_for("they stand by again", lambda: service.states() == waiting)
+    after = service.parts()
+    assert after["scheduler"]["pid"] != before["scheduler"]["pid"] and not after["notifier"]["pid"]
+    assert after["api"] == before["api"], "api and gateways continue"
+
+    service.lead(5)
+    wait_for("they work again", lambda: service.states() == working)
+    assert service.started() == ["host 3", "host 5", f"scheduler {ADDRESS} 3", f"scheduler {ADDRESS} 5"]
+    for epoch in range(6, 12):  # a heartbeat of one that is killed may be unread
+        service.lead(0)
+        wait_for("they stand by", lambda: service.states() == waiting)
+        service.lead(epoch)
+        wait_for("they work", lambda: service.states() == working)
+    said = service.close()
+    assert "another service leads; this one stands by" in said and "this service leads, with epoch 3" in said
+    assert "another service leads now: scheduler and host of this one are stopped, and it stands by" in said

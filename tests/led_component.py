@@ -1,0 +1,27 @@
+"""A component that waits for the epoch of the lease, as scheduler and host do, and records what it was told."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
+
+
+def main() -> None:
+    """Wait for the epoch, then send heartbeats."""
+    name = sys.argv[2]
+    settings = start_component("test")
+    lines = [sys.stdin.readline().strip() for _ in range(2 if name == "scheduler" else 1)]
+    if not lines[-1]:
+        return
+    with (settings.runtime.root / "started").open("a") as file:
+        file.write(f"{name} {' '.join(lines)}\n")
+    report_ready()
+    while True:
+        send_heartbeat()
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()
