@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 from podium.db.schema.engine import Database
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
-from tests.postgres_server import postgres_server
+from tests.postgres_server import new_server, postgres_server
 
 NAME = "podium_test"
 
@@ -27,6 +28,16 @@ def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatab
     found.close()
     server.create(NAME, server.template(prepare.__name__, fill))
     return found
+
+
+def new_url_file(folder: Path) -> Path:
+    """A file with the URL of an empty database, on a server of its own: services need many connections."""
+    server = new_server(max_connections="100")
+    server.create(NAME)
+    file = folder / "database.url"
+    file.touch(mode=0o600)
+    file.write_text(server.url(NAME))
+    return file
 
 
 @functools.cache

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import CHOSEN
 from tests.driver import SlotDriver
+from tests.postgres_databases import new_url_file
 from tests.running_service import AuditedService
 
 USER_CODE = Path(__file__).parent / "user_code"
@@ -15,8 +17,13 @@ USER_CODE = Path(__file__).parent / "user_code"
 
 @pytest.fixture(scope="session")
 def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
-    """A service with two slots for all modules of a worker: a start costs 12 seconds of processor time."""
-    with AuditedService(tmp_path_factory.mktemp("shared") / "data", detached=True) as running:
+    """A service with two slots for all modules of a worker: a start costs 12 seconds of processor time.
+
+    With `--postgres`, its database is PostgreSQL's.
+    """
+    folder = tmp_path_factory.mktemp("shared")
+    options = ["--database-url-file", str(new_url_file(folder))] if CHOSEN.postgres else []
+    with AuditedService(folder / "data", detached=True, options=options) as running:
         yield running
 
 

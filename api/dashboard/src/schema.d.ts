@@ -1818,10 +1818,10 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Whether all components are ready; 503 until then.
+         * @description Whether all components are ready and the database answers; 503 until then.
          *
-         *     With a token of the role viewer: process id and state of each component (`parts`), and free disk space (`storage`).
-         *     Without: the names of the components that are not ready (`not_ready`).
+         *     With a token of the role viewer: process id and state of each component (`parts`), free disk space (`storage`), and
+         *     whether the database can be read (`database`). Without: the names of what is not ready (`not_ready`).
          */
         get: operations["readyz_readyz_get"];
         put?: never;
