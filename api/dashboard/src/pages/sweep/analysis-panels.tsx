@@ -73,7 +73,9 @@ export function HistoryPanel({ metric, sweepId, count: _, ...linked }: HistoryPa
       hint={`${titleOf(metric)} of each trial${ruleNote(metric, sweep)}${metric.goal ? ", and the best so far" : ""}`}
       actions={actions}
     >
-      <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
+      <LazyChart height={280} eager>
+        <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
+      </LazyChart>
     </Framed>
   );
 }
@@ -224,17 +226,19 @@ export function ParetoPanel({
   if (!x || !y) return null;
   return (
     <Framed size="half" title="Pareto front" hint="Trials that no other trial dominates" actions={pick}>
-      <Pareto
-        points={points}
-        x={x}
-        y={y}
-        log={log === "1"}
-        inside={inside}
-        active={active}
-        selected={selected}
-        onActive={onActive}
-        onOpen={onOpen}
-      />
+      <LazyChart height={280} eager>
+        <Pareto
+          points={points}
+          x={x}
+          y={y}
+          log={log === "1"}
+          inside={inside}
+          active={active}
+          selected={selected}
+          onActive={onActive}
+          onOpen={onOpen}
+        />
+      </LazyChart>
     </Framed>
   );
 }
