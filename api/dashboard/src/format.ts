@@ -23,7 +23,7 @@ export function minus(text: string): string {
   return text.replace(/^-/, "−").replace(/e-/, "e−");
 }
 
-/** 12,345.60: fixed decimals, and commas between thousands. `toLocaleString` takes many times as long. */
+/** 12,345.60: fixed decimals, and commas between thousands. `toLocaleString` is several times slower. */
 export function grouped(value: number, decimals = 0): string {
   const [whole = "", fraction] = value.toFixed(decimals).split(".");
   const text = whole.length > 3 ? whole.replace(/\B(?=(?:\d{3})+$)/g, ",") : whole;

@@ -12,7 +12,7 @@ test.each([
   ["negative values", [-1, ...DECADES], false],
   ["a few diverged trials", [...Array.from({ length: 50 }, (_, at) => 0.1 + at / 100), 1e6, 1e9], false],
   ["accuracies with one near zero", [0.0001, 0.7, 0.8, 0.85, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96], false],
-  ["infinite ones beside them", [...DECADES, Number.POSITIVE_INFINITY], true],
+  ["infinite ones among them", [...DECADES, Number.POSITIVE_INFINITY], true],
   ["one value", [5], false],
   ["none", [], false],
 ] as const)("%s", (_, values, expected) => expect(spansDecades(values)).toBe(expected));
