@@ -8,7 +8,8 @@ from typing import Any, Literal
 from podium.api.client.connection import Connection
 from podium.api.client.organize_responses import FoundInfo, HistoryInfo, JoinedTrialInfo, ProjectInfo, SavedViewInfo
 from podium.api.client.sweep_responses import SweepInfo
-from podium.api.client.trial_responses import LoggedImageInfo
+from podium.api.client.trial_responses import LoggedImageInfo, TrialNameInfo
+from podium.sweep.values.errors import NotFoundError
 
 
 class OrganizeCalls(Connection):
@@ -61,6 +62,16 @@ class OrganizeCalls(Connection):
     def search(self, words: str, limit: int = 20) -> list[FoundInfo]:
         """Sweeps, trials, ensembles and projects by words of a name, an id, or `7/3` for trial 3 of sweep 7."""
         return self._answer(list[FoundInfo], "GET", "/api/v1/search", params={"q": words, "limit": limit})
+
+    def trial_id(self, name: str) -> int:
+        """The id of a trial by its name: the id, or `3.17` for trial 17 of sweep 3. Raises `NotFoundError`."""
+        sweep_id, dot, number = name.rpartition(".")
+        if not dot:
+            return int(number)
+        found = self._answer(list[TrialNameInfo], "GET", "/api/v1/trial-names", params={"trial": name})
+        if not found:
+            raise NotFoundError(f"there is no trial {number} of sweep {sweep_id}")
+        return found[0]["id"]
 
     def compare(
         self, sweep_ids: Sequence[int], trial_ids: Sequence[int] = (), *, best: int = 10

@@ -211,6 +211,14 @@ class ExportedTrial(TypedDict):
     duration_s: float | None
 
 
+class TrialNameInfo(TypedDict):
+    """A trial by its id, and by its number in its sweep."""
+
+    id: int
+    sweep_id: int
+    number: int
+
+
 class LoggedImageInfo(TypedDict):
     """The images of one name that a trial logged."""
 

@@ -47,6 +47,10 @@ class FencedDatabase:
             self._refuse_fenced(connection)
             yield connection
 
+    def on_events(self, callback: Callable[[], None]) -> None:
+        """See `Database`."""
+        self._database.on_events(callback)
+
     def close(self) -> None:
         """See `Database`."""
         self._database.close()

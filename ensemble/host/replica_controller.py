@@ -195,6 +195,7 @@ class ReplicaController:
                 data_dir=str(data.root),
                 precision=(member.precision or Precision.FLOAT32).value,
                 stages=tuple(stages) if len(stages) > 1 else (),
+                trial=member.name,
             )
             for member, stages in zip(spec.members, _by_replica(spec, indexes), strict=True)
         )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from podium.sweep.runtime.regular_files import display_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,13 @@ class ModelFile:
     data_dir: str = ""
     precision: str = "float32"
     stages: tuple[int, ...] = ()
+    trial: str = ""  # what people call the member: `trial 4 of sweep 3`
+
+    @property
+    def called(self) -> str:
+        """The member and its file, as errors name them."""
+        path = display_path(Path(self.path))
+        return f"{self.trial} ({path})" if self.trial else path
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ModelFile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from podium.ensemble.worker.network_interface import NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import models, weight_files
 from podium.sweep.networks.flat_input_adapter import check_rows
-from podium.sweep.runtime.regular_files import display_path
 from podium.sweep.values.errors import EnsembleError
 
 __all__ = ["InGraphNetwork", "ModelFile", "ServingModule", "SingleNetwork", "load"]
@@ -110,7 +108,7 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
         model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
-        raise EnsembleError(f"{display_path(Path(one.file.path))} is not a Podium model: {error}") from error
+        raise EnsembleError(f"{one.file.called} is not a Podium model: {error}") from error
     device, precision = _device_and_precision(one.file)
     model = network_stages.place(lower_precision.convert_built_in(model, precision), _devices(one.file))
     network = ServingModule(model, task).eval()

@@ -17,7 +17,6 @@ from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import display_path
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.user_network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
 
@@ -44,13 +43,16 @@ class RebuiltNetwork:
 
 def read(file: ModelFile) -> LoadedModel:
     """Read a model file. Raises `EnsembleError` if it is missing, changed, or cannot be a member."""
-    weights, metadata = weight_files.load_weights(Path(file.path), file.sha256)
+    try:
+        weights, metadata = weight_files.load_weights(Path(file.path), file.sha256)
+    except EnsembleError as error:
+        raise EnsembleError(f"{file.trial}: {error}" if file.trial else str(error)) from error
     try:
         header = read_header(metadata)
     except Exception as error:
-        raise EnsembleError(f"{display_path(Path(file.path))} is damaged: {error}") from error
+        raise EnsembleError(f"{file.called} is damaged: {error}") from error
     if isinstance(header, NotExportable):
-        raise EnsembleError(f"{display_path(Path(file.path))}: this network cannot join an ensemble: {header.reason}")
+        raise EnsembleError(f"{file.called}: this network cannot join an ensemble: {header.reason}")
     return LoadedModel(file, weights, metadata, header)
 
 
@@ -112,7 +114,7 @@ def _name_in_errors(one: LoadedModel) -> Iterator[None]:
     try:
         yield
     except (EnsembleError, UserCodeError) as error:
-        raise EnsembleError(f"{display_path(Path(one.file.path))}: {error}") from error
+        raise EnsembleError(f"{one.file.called}: {error}") from error
 
 
 def guard_embeddings(network: nn.Module) -> None:

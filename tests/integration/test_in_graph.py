@@ -457,6 +457,22 @@ def test_file_that_is_not_a_podium_model_is_refused_by_name(tmp_path: Path, spoi
         loaded([ModelFile(str(path), sha256_of(path), 0)])
 
 
+@pytest.mark.parametrize("spoil", (HASH_TELLS | WRONG).values(), ids=HASH_TELLS | WRONG)
+def test_error_names_the_trial_of_the_file(tmp_path: Path, spoil: Callable[[Path], Any]) -> None:
+    good, bad = saved(tmp_path, 0), saved(tmp_path, 1)
+    spoil(Path(bad.path))
+    with pytest.raises(EnsembleError, match=r"^trial 4 of sweep 3\b.*" + Path(bad.path).name):
+        loaded([good, replace(bad, trial="trial 4 of sweep 3")])
+
+
+@pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
+def test_error_names_the_trial_of_a_file_that_is_no_model(tmp_path: Path, spoil: Callable[[Path], Any]) -> None:
+    path = Path(saved(tmp_path, 1).path)
+    spoil(path)
+    with pytest.raises(EnsembleError, match=r"^trial 4 of sweep 3\b.*" + path.name):
+        loaded([ModelFile(str(path), sha256_of(path), 0, trial="trial 4 of sweep 3")])
+
+
 def test_checkpoint_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "checkpoint.safetensors"
     weight_files.save_weights(network(1), path, {"epoch": "1"})

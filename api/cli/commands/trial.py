@@ -14,7 +14,7 @@ import typer
 from podium.api.cli.commands import trial_download
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialName, TrialNames
 from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import suggested_commands
 from podium.sweep.values.states import TrialState
@@ -83,7 +83,7 @@ def _figure(trial: TrialInfo, key: str) -> str:
 
 @app.command("schedule")
 def schedule(
-    trial_id: TrialId,
+    trial: TrialName,
     replay: Annotated[
         bool, typer.Option("--replay", help="print a sweep file with one trial that repeats the schedule")
     ] = False,
@@ -93,7 +93,7 @@ def schedule(
     """Show how the configuration of a trial of a population changed."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
-        found = client.schedule(trial_id)
+        found = client.schedule(client.trial_id(trial))
     if as_json:
         output.print_json(found["replay"] if replay else found)
     elif replay:
@@ -113,14 +113,19 @@ def schedule(
 
 
 @app.command("show")
-def show_trial(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def show_trial(trial: TrialName, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show a trial with its attempts and files."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
-        trial = client.trial(trial_id)
+        found = client.trial(client.trial_id(trial))
     if as_json:
-        output.print_json(trial)
-        return
+        output.print_json(found)
+    else:
+        _print_trial(found)
+
+
+def _print_trial(trial: TrialDetails) -> None:
+    output = lazy.terminal_output
     values = trial["values"]
     output.console.print(
         f"trial {trial['number']} of sweep {trial['sweep_id']} (id {trial['id']}): {trial['state']}, "
@@ -184,13 +189,14 @@ def _show_ranks(attempts: list[AttemptInfo]) -> None:
 
 @app.command("logs")
 def show_log(
-    trial_id: TrialId,
+    trial: TrialName,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="print new output until the trial ends")] = False,
     rank: Annotated[int, typer.Option(min=0, help="of a trial with several devices: the process on one of them")] = 0,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Print the end of a trial's output."""
     with lazy.Client.of(data_dir) as client:
+        trial_id = client.trial_id(trial)
         if not follow:
             print(client.log(trial_id, rank), end="")
             return
@@ -198,8 +204,8 @@ def show_log(
             for text in lazy.log_following.follow_log(client, trial_id, rank=rank):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
-            stop = suggested_commands.command(data_dir, "trial", "stop", trial_id)
-            print(f"\ntrial {trial_id} continues; `{stop}` to stop it", file=sys.stderr)
+            stop = suggested_commands.command(data_dir, "trial", "stop", trial)
+            print(f"\ntrial {trial} continues; `{stop}` to stop it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -207,22 +213,22 @@ app.command("download")(trial_download.download)
 
 
 @app.command("stop")
-def stop(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def stop(trials: TrialNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Stop waiting or running trials; their sweeps continue."""
     with lazy.Client.of(data_dir) as client:
-        run_each(trial_ids, client.stop_trial, _state, as_json)
+        run_each(trials, lambda one: client.stop_trial(client.trial_id(one)), _state, as_json)
 
 
 @app.command("retry")
-def retry(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def retry(trials: TrialNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retry failed or cancelled trials. Sweeps that have ended resume for them."""
     with lazy.Client.of(data_dir) as client:
-        run_each(trial_ids, client.retry_trial, _state, as_json)
+        run_each(trials, lambda one: client.retry_trial(client.trial_id(one)), _state, as_json)
 
 
 @app.command("clone")
 def clone(
-    trial_id: TrialId, changed: Changed = None, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
+    trial: TrialName, changed: Changed = None, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 ) -> None:
     """Add a trial with the same parameters except those set.
 
@@ -230,29 +236,29 @@ def clone(
     """
     changes = dict(_setting(text) for text in changed or [])
     with lazy.Client.of(data_dir) as client:
-        added = client.clone_trial(trial_id, changes)
+        added = client.clone_trial(client.trial_id(trial), changes)
     if as_json:
         lazy.terminal_output.print_json(added)
     else:
         params = lazy.terminal_output.params(added["params"])
-        print(f"cloned trial {trial_id} into sweep {added['sweep_id']}: {params}")
+        print(f"cloned trial {trial} into sweep {added['sweep_id']}: {params}")
 
 
 @app.command("note")
 def note(
-    trial_id: TrialId,
+    trial: TrialName,
     text: Annotated[str, typer.Argument(help='the note; "" removes it')],
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
     """Write a note about a trial; replaces an existing one."""
     with lazy.Client.of(data_dir) as client:
-        run_each([trial_id], lambda one: client.note_trial(one, text), _noted, as_json)
+        run_each([trial], lambda one: client.note_trial(client.trial_id(one), text), _noted, as_json)
 
 
 @app.command("tag")
 def tag(
-    trial_ids: TrialIds,
+    trials: TrialNames,
     add: Annotated[list[str] | None, typer.Option("--add", metavar="TAG", help="a tag to add")] = None,
     remove: Annotated[list[str] | None, typer.Option("--remove", metavar="TAG", help="a tag to remove")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -265,7 +271,7 @@ def tag(
     if not (add or remove):
         raise typer.BadParameter("give a tag with --add or --remove", param_hint="--add")
     with lazy.Client.of(data_dir) as client:
-        run_each(trial_ids, lambda one: client.tag_trial(one, add or (), remove or ()), _tagged, as_json)
+        run_each(trials, lambda one: client.tag_trial(client.trial_id(one), add or (), remove or ()), _tagged, as_json)
 
 
 def _noted(trial: TrialDetails) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,28 @@ import typer
 
 from podium.api.cli.terminal.completion import device_ids, node_names, sweep_ids
 
+_TRIAL_NAME = re.compile(r"(?:[1-9][0-9]{0,14}\.)?[0-9]{1,15}")
+
+
+def trial_name(text: str) -> str:
+    """Check an argument that names a trial."""
+    if not _TRIAL_NAME.fullmatch(text):
+        raise typer.BadParameter(f"write an id, or 3.17 for trial 17 of sweep 3, not {text!r}")
+    return text
+
+
 DataDir = Annotated[
     Path,
     typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="data directory of the service", show_default=True),
 ]
 SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="id of a sweep", autocompletion=sweep_ids)]
-TrialId = Annotated[int, typer.Argument(metavar="TRIAL", help="id of a trial")]
 SweepIds = Annotated[list[int], typer.Argument(metavar="SWEEP...", help="ids of sweeps", autocompletion=sweep_ids)]
-TrialIds = Annotated[list[int], typer.Argument(metavar="TRIAL...", help="ids of trials")]
+TrialName = Annotated[
+    str, typer.Argument(metavar="TRIAL", help="id of a trial, or 3.17: trial 17 of sweep 3", parser=trial_name)
+]
+TrialNames = Annotated[
+    list[str], typer.Argument(metavar="TRIAL...", help="ids of trials, or 3.17: trial 17 of sweep 3", parser=trial_name)
+]
 DeviceIds = Annotated[
     list[str],
     typer.Argument(metavar="DEVICE...", help="names of devices: cpu-0, gpu-1", autocompletion=device_ids),

@@ -1,6 +1,7 @@
 // The REST client, typed from the service's OpenAPI document. Failures are thrown as `ApiError` with the service's message.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { takeAhead } from "./start/ahead";
 
 export type Schemas = components["schemas"];
 
@@ -31,7 +32,7 @@ export async function done<T>(answer: Promise<Answer<T>>): Promise<T> {
 
 async function fetchOrThrow(request: Request): Promise<Response> {
   try {
-    return await fetch(request);
+    return await (takeAhead(request) ?? fetch(request));
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(0, "The service is not responding. Is `podium serve` running?");

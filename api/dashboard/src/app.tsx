@@ -11,6 +11,7 @@ import { BrowserNotifications } from "./notifications/browser-notifications";
 import { LoginPage } from "./pages/login";
 import { SweepsPage } from "./pages/sweeps";
 import { usePalette } from "./palette/use-palette";
+import { PARTS } from "./start/parts";
 import { TopBar } from "./top-bar";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
@@ -22,20 +23,19 @@ import "./app.css";
 const RETRIES = 2;
 const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // all tabs belong to one page
 
-// The first page and the login are in the entry; every other page is a part that loads on first use.
-const SweepPage = part("the sweep", () => import("./pages/sweep/page").then(module => module.SweepPage));
-const TrialPage = part("the trial", () => import("./pages/trial").then(module => module.TrialPage));
-const TrialRedirect = part("the trial", () => import("./pages/trial").then(module => module.TrialRedirect));
-const ComparePage = part("the comparison", () =>
-  import("./pages/sweep/compare-page").then(module => module.ComparePage),
-);
+// The first page and the login are in the entry; every other page is a part that loads on first use. What an address
+// needs before the libraries have loaded is in start/address.ts.
+const SweepPage = part("the sweep", () => PARTS.sweep().then(module => module.SweepPage));
+const TrialPage = part("the trial", () => PARTS.trial().then(module => module.TrialPage));
+const TrialRedirect = part("the trial", () => PARTS.trial().then(module => module.TrialRedirect));
+const ComparePage = part("the comparison", () => PARTS.compare().then(module => module.ComparePage));
 const CompareSweepsPage = part("the comparison of sweeps", () =>
-  import("./pages/compare/page").then(module => module.ComparePage),
+  PARTS.compareSweeps().then(module => module.ComparePage),
 );
-const NewSweepPage = part("the form", () => import("./pages/new-sweep").then(module => module.NewSweepPage));
-const EnsemblesPage = part("the ensembles", () => import("./pages/ensembles").then(module => module.EnsemblesPage));
-const EnsemblePage = part("the ensemble", () => import("./pages/ensemble").then(module => module.EnsemblePage));
-const DevicesPage = part("the devices", () => import("./pages/devices").then(module => module.DevicesPage));
+const NewSweepPage = part("the form", () => PARTS.newSweep().then(module => module.NewSweepPage));
+const EnsemblesPage = part("the ensembles", () => PARTS.ensembles().then(module => module.EnsemblesPage));
+const EnsemblePage = part("the ensemble", () => PARTS.ensemble().then(module => module.EnsemblePage));
+const DevicesPage = part("the devices", () => PARTS.devices().then(module => module.DevicesPage));
 const NEXT = [SweepPage];
 
 const queries = new QueryClient({

@@ -9,6 +9,7 @@ import {
   formatShare,
   formatTime,
   formatValue,
+  grouped,
   shortened,
 } from "./format";
 
@@ -107,4 +108,16 @@ test.each([
 test("a long text is cut in the middle", () => {
   expect(shortened("encoder.layers.11.dropout", 13)).toBe("encode…ropout");
   expect(shortened("momentum", 13)).toBe("momentum");
+});
+
+test.each([
+  [7, 0, "7"],
+  [1_234, 0, "1,234"],
+  [1_234_567.891, 2, "1,234,567.89"],
+  [-12_345, 0, "-12,345"],
+  [0.5, 3, "0.500"],
+])("%s with %s decimals is %s", (value, decimals, text) => {
+  expect(grouped(value, decimals)).toBe(text);
+  const options = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  expect(value.toLocaleString("en-US", options)).toBe(text);
 });

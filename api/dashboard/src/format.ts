@@ -8,7 +8,7 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e7) return minus(value.toLocaleString("en-US"));
+  if (Number.isInteger(value) && size < 1e7) return minus(grouped(value));
   if (size < 1e-3 || size >= 1e7)
     return minus(
       Number(value.toPrecision(digits - 1))
@@ -23,9 +23,16 @@ export function minus(text: string): string {
   return text.replace(/^-/, "−").replace(/e-/, "e−");
 }
 
+/** 12,345.60: fixed decimals, and commas between thousands. `toLocaleString` is several times slower. */
+export function grouped(value: number, decimals = 0): string {
+  const [whole = "", fraction] = value.toFixed(decimals).split(".");
+  const text = whole.length > 3 ? whole.replace(/\B(?=(?:\d{3})+$)/g, ",") : whole;
+  return fraction === undefined ? text : `${text}.${fraction}`;
+}
+
 /** 12,345 */
 export function formatCount(value: number | null | undefined): string {
-  return value === null || value === undefined ? MISSING : value.toLocaleString("en-US");
+  return value === null || value === undefined ? MISSING : grouped(value);
 }
 
 /** 97.5 % of a share in 0..1 */

@@ -55,8 +55,18 @@ export function valueAt(axis: Axis, place: number): Scalar {
   return axis.choices[Math.min(axis.choices.length - 1, Math.floor(place * axis.choices.length))] ?? null;
 }
 
+const TICKS = new WeakMap<Axis, Map<number, Tick[]>>(); // a chart asks several times in each drawing
+
 /** About `count` values to label: round ones, or every n-th choice. */
-export function ticksOf(axis: Axis, count: number): Tick[] {
+export function ticksOf(axis: Axis, count: number): readonly Tick[] {
+  const ofAxis = TICKS.get(axis) ?? new Map<number, Tick[]>();
+  TICKS.set(axis, ofAxis);
+  const found = ofAxis.get(count) ?? computedTicks(axis, count);
+  ofAxis.set(count, found);
+  return found;
+}
+
+function computedTicks(axis: Axis, count: number): Tick[] {
   if (axis.kind === "choice") return choiceTicks(axis, count);
   if (axis.high === axis.low) return [{ at: 0.5, label: labelsOf([axis.low])[0] as string }];
   return valueTicks(axis, count).map(({ value, label }) => ({ at: placeOn(axis, value) ?? 0, label }));

@@ -69,19 +69,31 @@ test("opacity is reset after drawing", () => {
   expect(context.globalAlpha).toBe(1);
 });
 
-test("pruned trials are rings and failed ones crosses, also among many", () => {
-  for (const count of [3, 600]) {
-    const { context, named } = recordingContext();
-    const states = Array.from({ length: count }, (_, row) =>
-      row === 0 ? "pruned" : row === 1 ? "failed" : "finished",
-    );
-    drawPoints(context, FRAME, places(count), undefined, feasible(count), states);
-    expect(named("arc")).toHaveLength(count === 3 ? 2 : 1); // the finished one, and the ring
-    expect(named("lineTo")).toHaveLength(2);
-    expect(
-      named("stroke")
-        .slice(-2)
-        .map(call => call.state.strokeStyle),
-    ).toEqual(["--pruned", "--failed"].map(name => token(name)));
-  }
+const some = (count: number) =>
+  Array.from({ length: count }, (_, row) => (row === 0 ? "pruned" : row === 1 ? "failed" : "finished"));
+
+test("pruned trials are rings and failed ones crosses", () => {
+  const { context, named } = recordingContext();
+  drawPoints(context, FRAME, places(3), undefined, feasible(3), some(3));
+  expect(named("arc")).toHaveLength(2); // the finished one, and the ring
+  expect(named("lineTo")).toHaveLength(2);
+  expect(
+    named("stroke")
+      .slice(-2)
+      .map(call => call.state.strokeStyle),
+  ).toEqual(["--pruned", "--failed"].map(name => token(name)));
+});
+
+test("among many, pruned and failed trials are part of the image", () => {
+  const recording = recordingContext();
+  const { named } = recording;
+  const image = recording.context.createImageData(112, 112);
+  const context = new Proxy(recording.context, {
+    get: (target, key) => (key === "createImageData" ? () => image : Reflect.get(target, key)),
+  });
+  const xs = Float64Array.from({ length: 600 }, (_, row) => (row < 2 ? 0.5 : 0));
+  drawPoints(context, FRAME, { ...places(600), xs, ys: xs }, undefined, feasible(600), some(600));
+  expect([named("arc").length, named("drawImage").length]).toEqual([0, 1]);
+  const middle = new Uint32Array(image.data.buffer)[56 * 112 + 56];
+  expect(middle).not.toBe(0);
 });

@@ -51,12 +51,24 @@ export function drawPoints(
     const group = feasible[row] === false ? SHADES : Number.isNaN(share) ? SHADES - 1 : shadeOf(share);
     (groups[group] as number[]).push(row);
   }
-  const radius = rows.length > MANY ? 1.5 : rows.length > 500 ? 2.5 : 3.5;
-  const alpha = rows.length > MANY ? 0.55 : 0.85;
+  const style = styleOf(rows.length);
   const isRaster = rows.length > SOME && "createImageData" in context; // an SVG file has circles
-  if (isRaster) drawPicture(context, frame, places, groups, shares !== undefined, radius, alpha);
-  else drawCircles(context, frame, places, groups, shares !== undefined, radius, alpha);
-  if (unfinished.length > 0) drawUnfinished(context, frame, places, unfinished, states, radius);
+  if (isRaster) {
+    drawPicture(context, frame, places, [
+      ...marksOf(groups, shares !== undefined, style),
+      ...crossed(unfinished, states, style),
+    ]);
+  } else {
+    drawCircles(context, frame, places, groups, shares !== undefined, style);
+    if (unfinished.length > 0) drawUnfinished(context, frame, places, unfinished, states, style);
+  }
+}
+
+type Style = { radius: number; alpha: number; line: number }; // `line`: the width of rings and crosses
+
+function styleOf(count: number): Style {
+  if (count > MANY) return { radius: 1.5, alpha: 0.55, line: 1 };
+  return { radius: count > 500 ? 2.5 : 3.5, alpha: 0.85, line: 1.5 };
 }
 
 /** Failed trials as crosses, pruned and running ones as rings: their values are no results. */
@@ -66,9 +78,9 @@ function drawUnfinished(
   places: Places,
   rows: readonly number[],
   states: readonly Scalar[],
-  radius: number,
+  { radius, line }: Style,
 ): void {
-  context.lineWidth = radius < 2 ? 1 : 1.5;
+  context.lineWidth = line;
   for (const failed of [false, true]) {
     context.beginPath();
     for (const row of rows) {
@@ -95,8 +107,7 @@ function drawCircles(
   places: Places,
   groups: readonly number[][],
   shaded: boolean,
-  radius: number,
-  alpha: number,
+  { radius, alpha }: Style,
 ): void {
   const colours = shaded ? shades() : [];
   context.globalAlpha = alpha;
@@ -119,39 +130,56 @@ function drawCircles(
   context.globalAlpha = 1;
 }
 
+type Marks = { rows: readonly number[]; colour: number; stamp: Stamp };
+
+/** Results from the worst to the best, and infeasible ones. */
+function marksOf(groups: readonly number[][], shaded: boolean, { radius, alpha }: Style): Marks[] {
+  const parts: readonly Rgb[] = shaded ? shadeParts() : [];
+  const full: Stamp = { shape: "disk", radius, alpha };
+  const ring: Stamp = { shape: "ring", radius, alpha, line: 0 };
+  return groups.map((rows, group) => {
+    if (group === SHADES) return { rows, colour: packed(tokenParts("--text-3")), stamp: ring };
+    return { rows, colour: packed(parts[group] ?? tokenParts("--accent")), stamp: full };
+  });
+}
+
+/** Like `drawUnfinished`. */
+function crossed(rows: readonly number[], states: readonly Scalar[], { radius, line }: Style): Marks[] {
+  const ring: Stamp = { shape: "ring", radius, alpha: 1, line };
+  const others = rows.filter(row => states[row] !== "failed");
+  const failed = rows.filter(row => states[row] === "failed");
+  return [
+    { rows: others, colour: packed(tokenParts("--pruned")), stamp: ring },
+    { rows: failed, colour: packed(tokenParts("--failed")), stamp: { ...ring, shape: "cross" } },
+  ];
+}
+
 let scratch: HTMLCanvasElement | null = null; // shared by all charts: each copies it at once
 
-function drawPicture(
-  context: CanvasRenderingContext2D,
-  frame: Frame,
-  places: Places,
-  groups: readonly number[][],
-  shaded: boolean,
-  radius: number,
-  alpha: number,
-): void {
+function drawPicture(context: CanvasRenderingContext2D, frame: Frame, places: Places, marks: readonly Marks[]): void {
   const ratio = context.getTransform().a || 1;
   const corner = { x: Math.floor((frame.left - BEYOND) * ratio), y: Math.floor((frame.top - BEYOND) * ratio) };
   const width = Math.ceil((frame.width + 2 * BEYOND) * ratio);
   const height = Math.ceil((frame.height + 2 * BEYOND) * ratio);
   const image = context.createImageData(width, height);
   const raster = new PointRaster(image.data.buffer, width, height);
-  const full: Stamp = { radius: radius * ratio, hollow: false, alpha };
-  const hollow: Stamp = { radius: radius * ratio, hollow: true, alpha };
-  const parts: readonly Rgb[] = shaded ? shadeParts() : [];
-  groups.forEach((alike, group) => {
-    const isRing = group === SHADES;
-    const colour = packed(isRing ? tokenParts("--text-3") : (parts[group] ?? tokenParts("--accent")));
-    for (const row of alike) {
+  for (const { rows, colour, stamp } of marks) {
+    const scaled = scaledBy(ratio, stamp);
+    for (const row of rows) {
       const x = xAt(frame, edge(places.xs[row] as number)) * ratio - corner.x - 0.5;
       const y = yAt(frame, edge(places.ys[row] as number)) * ratio - corner.y - 0.5;
-      raster.draw(x, y, colour, isRing ? hollow : full);
+      raster.draw(x, y, colour, scaled);
     }
-  });
+  }
   scratch ??= document.createElement("canvas");
   if (scratch.width < width) scratch.width = width;
   if (scratch.height < height) scratch.height = height;
   scratch.getContext("2d")?.putImageData(image, 0, 0);
   const size = [width / ratio, height / ratio] as const;
   context.drawImage(scratch, 0, 0, width, height, corner.x / ratio, corner.y / ratio, ...size);
+}
+
+function scaledBy(ratio: number, stamp: Stamp): Stamp {
+  const radius = stamp.radius * ratio;
+  return stamp.shape === "disk" ? { ...stamp, radius } : { ...stamp, radius, line: stamp.line * ratio };
 }

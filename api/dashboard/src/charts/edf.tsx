@@ -3,6 +3,7 @@ import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
+import type { LogChoice } from "./log-results";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { useValueAxis } from "./use-value-axis";
@@ -10,7 +11,7 @@ import { useValueAxis } from "./use-value-axis";
 type EdfProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;
   metric: Axis;
-  log: boolean;
+  log: LogChoice;
 };
 
 const SHARE = withRoom(numberAxis("share", "share of finished trials (%)", [0, 100]), 0.03);

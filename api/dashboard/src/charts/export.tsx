@@ -5,12 +5,21 @@ import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
 import { toast } from "../widgets/toast";
 import { Subject } from "./charts-of";
-import { type ExportKind, exportFigure, type Figure } from "./export-file";
+import { type ExportKind, exportFigure, type Figure, type Rows } from "./export-file";
 import "./plot.css";
 
 const KINDS: readonly ExportKind[] = ["png", "svg", "csv"];
+const CSV: readonly ExportKind[] = ["csv"];
+
+/** The menu of a table, which has no picture. */
+export function ExportTable({ name, rows }: { name: string; rows: () => Rows }) {
+  return <ExportMenu name={name} kinds={CSV} figure={() => ({ name, title: name, draw: () => undefined, rows })} />;
+}
+
+type MenuProps = { name: string; figure: () => Figure; kinds?: readonly ExportKind[] };
+
 /** `figure` is called on a click only: it may prepare many rows. */
-export function ExportMenu({ name, figure }: { name: string; figure: () => Figure }) {
+export function ExportMenu({ name, figure, kinds = KINDS }: MenuProps) {
   const subject = useContext(Subject);
   const save = (kind: ExportKind) =>
     exportFigure(figure(), kind, subject).catch(error =>
@@ -18,7 +27,7 @@ export function ExportMenu({ name, figure }: { name: string; figure: () => Figur
     );
   return (
     <Menu quiet label={<Icon name="download" size={15} />} name={`Export ${name}`}>
-      {KINDS.map(kind => (
+      {kinds.map(kind => (
         <Button key={kind} quiet onClick={() => void save(kind)}>
           {kind.toUpperCase()}
         </Button>

@@ -4,6 +4,7 @@ import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
+import type { LogChoice } from "./log-results";
 import { Scatter } from "./scatter";
 import { columnOf, numbersOf, type Points } from "./trial-columns";
 import { countUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";
@@ -13,7 +14,7 @@ export type HistoryProps = {
   points: Points;
   metric: Axis;
   by: "number" | "time";
-  log: boolean;
+  log: LogChoice;
   inside: Uint8Array;
   active: number | null;
   selected: ReadonlySet<number>;

@@ -4,6 +4,7 @@ import { formatCount } from "../format";
 import { type Axis, placeOn, titleOf } from "./axis";
 import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
+import type { LogChoice } from "./log-results";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { useValueAxis } from "./use-value-axis";
@@ -12,7 +13,7 @@ type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActi
   points: Points;
   x: Axis;
   y: Axis;
-  log: boolean;
+  log: LogChoice;
 };
 
 export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log, inside, ...rest }: ParetoProps) {

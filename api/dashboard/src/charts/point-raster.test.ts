@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { PointRaster, packed } from "./point-raster";
+import { PointRaster, packed, type Stamp } from "./point-raster";
 
-const FULL = { radius: 2, hollow: false, alpha: 1 };
+const FULL: Stamp = { shape: "disk", radius: 2, alpha: 1 };
 
 function drawn(draw: (raster: PointRaster) => void): (x: number, y: number) => number {
   const bytes = new ArrayBuffer(4 * 20 * 10);
@@ -31,7 +31,30 @@ test("a point is clipped at the edge and does not wrap around", () => {
 });
 
 test("a hollow point is a ring", () => {
-  const at = drawn(raster => raster.draw(8, 5, packed([9, 9, 9]), { ...FULL, hollow: true }));
+  const at = drawn(raster => raster.draw(8, 5, packed([9, 9, 9]), { ...FULL, shape: "ring", line: 0 }));
   expect(at(8, 5)).toBe(0);
   expect(at(10, 5) >>> 24).toBeGreaterThan(100);
+});
+
+test("a cross has two diagonals, and nothing between them", () => {
+  const at = drawn(raster => raster.draw(8, 5, packed([9, 9, 9]), { ...FULL, shape: "cross", line: 1 }));
+  for (const [x, y] of [
+    [8, 5],
+    [6, 3],
+    [10, 3],
+    [6, 7],
+    [10, 7],
+  ] as const)
+    expect(at(x, y) >>> 24).toBe(255);
+  for (const [x, y] of [
+    [8, 3],
+    [6, 5],
+    [12, 9],
+  ] as const)
+    expect(at(x, y)).toBe(0);
+});
+
+test("a wider ring is opaque on its line", () => {
+  const at = drawn(raster => raster.draw(8, 5, packed([9, 9, 9]), { ...FULL, shape: "ring", line: 1 }));
+  expect([at(10, 5) >>> 24, at(8, 5)]).toEqual([255, 0]);
 });

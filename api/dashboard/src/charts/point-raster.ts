@@ -1,7 +1,8 @@
 // Rasterizes hundreds of points or more: filling that many circles on a canvas is too slow while brushing. Pure.
 import type { Rgb } from "./colour";
 
-export type Stamp = { radius: number; hollow: boolean; alpha: number };
+/** `line`: the width of a ring or cross, in pixels. */
+export type Stamp = { radius: number; alpha: number } & ({ shape: "disk" } | { shape: "ring" | "cross"; line: number });
 type Dab = { offsets: Int32Array; opacities: Uint16Array; reach: number }; // opacities from 0 to 256
 
 /** An image of `width` by `height` pixels; later points are drawn on top. */
@@ -46,8 +47,7 @@ export class PointRaster {
     const [offsets, opacities]: [number[], number[]] = [[], []];
     for (let y = -reach; y <= reach; y += 1)
       for (let x = -reach; x <= reach; x += 1) {
-        const off = Math.hypot(x, y) - stamp.radius;
-        const covered = Math.max(0, Math.min(1, 0.5 - (stamp.hollow ? Math.abs(off) : off)));
+        const covered = coverage(stamp, x, y);
         if (covered === 0) continue;
         offsets.push(y * this.width + x);
         opacities.push(Math.round(256 * covered * stamp.alpha));
@@ -56,6 +56,20 @@ export class PointRaster {
     this.dabs.set(stamp, dab);
     return dab;
   }
+}
+
+/** How much of a pixel at this offset from the middle is covered, from 0 to 1. */
+function coverage(stamp: Stamp, x: number, y: number): number {
+  const off = Math.hypot(x, y) - stamp.radius;
+  if (stamp.shape === "disk") return share(0.5 - off);
+  const reach = stamp.line / 2 + 0.5;
+  if (stamp.shape === "ring") return share(reach - Math.abs(off));
+  const beside = Math.min(Math.abs(x - y), Math.abs(x + y)) / Math.SQRT2; // from the nearer diagonal
+  return share(reach - beside) * share(stamp.radius + 1 - Math.max(Math.abs(x), Math.abs(y)));
+}
+
+function share(value: number): number {
+  return Math.max(0, Math.min(1, value));
 }
 
 /** A colour in pixel format, without opacity. */

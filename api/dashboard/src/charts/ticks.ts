@@ -1,7 +1,7 @@
 // Tick values of axes, round in the unit of the axis, with labels in one notation for all ticks of an axis. Pure.
 import { ticks } from "d3-array";
 import { timeTicks } from "d3-time";
-import { formatDuration, minus } from "../format";
+import { formatDuration, grouped, minus } from "../format";
 
 /** `duration`: seconds; `clock`: seconds since the epoch; `megabytes`: of 2^20 bytes. */
 export type Unit = "duration" | "clock" | "megabytes";
@@ -91,7 +91,12 @@ function labelled(values: readonly number[]): ValueTick[] {
 /** Of values over several orders of magnitude: plain numbers if all are easy to read, otherwise exponents. */
 function powerLabels(values: readonly number[]): string[] {
   const isPlain = values.every(value => Math.abs(value) >= LEAST_PLAIN && Math.abs(value) < MOST_PLAIN);
-  return values.map(value => (isPlain ? minus(value.toLocaleString("en-US")) : exponential(value)));
+  return values.map(value => (isPlain ? minus(plain(value)) : exponential(value)));
+}
+
+/** With as many decimals as it has, three at most. */
+function plain(value: number): string {
+  return grouped(value, Math.min(3, decimalsOf(value)));
 }
 
 function roundNumbers(low: number, high: number, count: number, integer: boolean): number[] {
@@ -113,8 +118,7 @@ function scaleFor(scales: readonly (readonly [string, number])[], most: number):
 function withDecimals(values: readonly number[], size: number, suffix: string): string[] {
   const scaled = values.map(value => value / size);
   const digits = Math.min(20, Math.max(0, ...(scaled.length > 1 ? scaled : scaled.slice(0, 1)).map(decimalsOf)));
-  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return scaled.map(value => (value === 0 ? "0" : minus(value.toLocaleString("en-US", options)) + suffix));
+  return scaled.map(value => (value === 0 ? "0" : minus(grouped(value, digits)) + suffix));
 }
 
 /** The decimals of a number with at most 12 significant digits. */

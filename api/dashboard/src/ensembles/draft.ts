@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
+import { formatCount } from "../format";
 import { nameOf } from "../trials/trial-names";
 import { setQuery } from "../url";
 import type { Ensemble } from "./ensemble";
@@ -93,7 +94,7 @@ export function read(draft: Draft, sweepId: number, ids: readonly number[] | nul
   const integer = (key: keyof Draft, most: number, least = 1): number => {
     const value = Number(draft[key]);
     if (draft[key].trim() === "" || !Number.isInteger(value) || value < least || value > most) {
-      problems[key] = `Must be an integer from ${least} to ${most.toLocaleString("en-US")}`;
+      problems[key] = `Must be an integer from ${least} to ${formatCount(most)}`;
     }
     return value;
   };

@@ -1,6 +1,8 @@
 // The scores of the ensemble and of each member on the same rows, and whether the difference is significant.
 
 import { Link } from "wouter";
+import { ExportTable } from "../charts/export";
+import type { Rows } from "../charts/export-file";
 import { formatCount, formatNumber } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
 import type { Figures } from "./ensemble";
@@ -26,34 +28,56 @@ export function ScoresTable({ figures, members }: { figures: Figures; members: r
     })),
   ];
   return (
-    <ScrollX label="Scores">
-      <table className="figures">
-        <thead>
-          <tr>
-            <th scope="col">Network</th>
-            {metrics.map(metric => (
-              <th key={metric.key} scope="col" className="figures-number">
-                {metric.name}
-                {metric.unit && <span className="figures-unit"> {metric.unit}</span>}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(row => (
-            <tr key={row.key} className={row.own ? "figures-own" : undefined}>
-              <th scope="row">{row.who}</th>
+    <>
+      <ScrollX label="Scores">
+        <table className="figures">
+          <thead>
+            <tr>
+              <th scope="col">Network</th>
               {metrics.map(metric => (
-                <td key={metric.key} className="figures-number">
-                  {formatScore(figure(row.scores, metric.key))}
-                </td>
+                <th key={metric.key} scope="col" className="figures-number">
+                  {metric.name}
+                  {metric.unit && <span className="figures-unit"> {metric.unit}</span>}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollX>
+          </thead>
+          <tbody>
+            {rows.map(row => (
+              <tr key={row.key} className={row.own ? "figures-own" : undefined}>
+                <th scope="row">{row.who}</th>
+                {metrics.map(metric => (
+                  <td key={metric.key} className="figures-number">
+                    {formatScore(figure(row.scores, metric.key))}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollX>
+      <div className="plot-foot">
+        <span />
+        <ExportTable name="scores" rows={() => scoreRows(figures, members)} />
+      </div>
+    </>
   );
+}
+
+/** The table for a file: a row for the ensemble and for each member. */
+export function scoreRows(figures: Figures, members: readonly NamedMember[]): Rows {
+  const metrics = metricsOf([figures.ensemble, ...figures.members]);
+  const head = metrics.map(({ name, unit }) => (unit ? `${name} (${unit})` : name));
+  const scores = (found: Figures["ensemble"]) => metrics.map(({ key }) => figure(found, key));
+  return [
+    ["network", "best single", ...head],
+    ["ensemble", false, ...scores(figures.ensemble)],
+    ...figures.members.map((found, position) => [
+      members[position]?.name ?? `Member ${position}`,
+      position === figures.best_member,
+      ...scores(found),
+    ]),
+  ];
 }
 
 function NetworkName({ named, best }: { named: NamedMember; best: boolean }) {

@@ -1,6 +1,7 @@
-// Which columns a sweep's table shows, in which order and width: in the URL, and kept in this browser for the next visit.
+// Which columns a sweep's table shows, in which order and width.
 import type { Sweep } from "../sweep/sweep";
 import { setQuery, useQueryState } from "../url";
+import { chosenColumns, storeColumns } from "./chosen-columns";
 import { useColumnWidths } from "./column-width";
 import { type Column, columnsOf, defaultColumns } from "./columns";
 import { figureOf } from "./metric-figures";
@@ -16,17 +17,9 @@ export type TableColumns = {
   onWidth: (key: string, width: number) => void;
 };
 
-/** The keys of the columns that the user chose; null: the defaults. */
-export function useChosenColumns(sweepId: number): readonly string[] | null {
-  const [chosen] = useQueryState("columns");
-  const text = chosen || readColumns(sweepId);
-  if (!text) return null;
-  const keys = text.split(",").map(decodeURIComponent);
-  return keys.includes("number") ? keys : ["number", ...keys];
-}
-
 export function useColumns(sweep: Sweep, found: readonly string[]): TableColumns {
-  const chosen = useChosenColumns(sweep.id);
+  const [inUrl] = useQueryState("columns");
+  const chosen = chosenColumns(inUrl, sweep.id);
   const { names: metrics } = useMetricNames(sweep.id);
   const [widths, onWidth] = useColumnWidths(sweep.id);
   const figures = (chosen ?? []).filter(key => figureOf(key));
@@ -40,32 +33,8 @@ export function useColumns(sweep: Sweep, found: readonly string[]): TableColumns
     shown: keys.flatMap(key => columns.find(column => column.key === key) ?? []),
     keys,
     metrics,
-    onShown: next => {
-      const text = next.map(encodeURIComponent).join();
-      storeColumns(sweep.id, text);
-      setQuery({ columns: text });
-    },
-    onReset: () => {
-      storeColumns(sweep.id, "");
-      setQuery({ columns: "" });
-    },
+    onShown: next => setQuery({ columns: storeColumns(sweep.id, next) }),
+    onReset: () => setQuery({ columns: storeColumns(sweep.id, []) }),
     onWidth,
   };
-}
-
-function readColumns(sweepId: number): string {
-  try {
-    return localStorage.getItem(`podium.columns.${sweepId}`) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function storeColumns(sweepId: number, text: string): void {
-  try {
-    if (text) localStorage.setItem(`podium.columns.${sweepId}`, text);
-    else localStorage.removeItem(`podium.columns.${sweepId}`);
-  } catch {
-    // Storage is disabled or full: the URL has the columns.
-  }
 }

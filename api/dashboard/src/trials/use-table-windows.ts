@@ -3,6 +3,7 @@ import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { api, done, type Schemas } from "../api";
 import { keys } from "../query-keys";
+import { type TableQuery, type View, windowQuery, windowSize } from "./table-query";
 
 export type Table = Schemas["TrialTableView"];
 export type Row = { id: number; number: number; state: string; cell: (column: string) => unknown };
@@ -14,23 +15,10 @@ export type Trials = {
   stale: boolean; // the rows belong to the previous filter or order
 };
 
-const WINDOW = 100; // rows of a request
-const [MANY_FIGURES, SMALL_WINDOW] = [50, 25]; // with many columns, a request has fewer rows
 const RUNNING_MS = 10_000; // running durations change without events
 
-type TableQuery = {
-  filter: string;
-  sort: string;
-  offset?: number;
-  limit?: number;
-  find?: number;
-  metrics?: string[]; // figures
-};
-type View = { filter: string; sort: string; figures?: readonly string[] }; // figures of metrics, as extra columns
-
 export function fetchTable(sweepId: number, table: TableQuery, signal?: AbortSignal): Promise<Table> {
-  const { filter, ...rest } = table;
-  const query = { ...rest, filter: filter || undefined };
+  const query = { ...table, filter: table.filter || undefined };
   return done(api.GET("/api/v1/sweeps/{sweep_id}/table", { params: { path: { sweep_id: sweepId }, query }, signal }));
 }
 
@@ -44,15 +32,15 @@ export function useFilterCount(sweepId: number, filter: string) {
 }
 
 /** The trials from the `first` to the `last` row in view, and the total number. */
-export function useTable(sweepId: number, { filter, sort, figures = [] }: View, first: number, last: number) {
-  const size = figures.length > MANY_FIGURES ? SMALL_WINDOW : WINDOW;
+export function useTable(sweepId: number, view: View, first: number, last: number) {
+  const { filter, sort, figures = [] } = view;
+  const size = windowSize(view);
   const from = Math.floor(first / size);
   const windows = Array.from({ length: Math.floor(Math.max(first, last) / size) - from + 1 }, (_, at) => from + at);
   const answers = useQueries({
     queries: windows.map(window => ({
       queryKey: keys.sweep(sweepId, "table", filter, sort, window, ...figures),
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        fetchTable(sweepId, { filter, sort, offset: window * size, limit: size, metrics: [...figures] }, signal),
+      queryFn: ({ signal }: { signal: AbortSignal }) => fetchTable(sweepId, windowQuery(view, window), signal),
       placeholderData: undefined,
       refetchInterval: (query: { state: { data?: Table } }) =>
         query.state.data?.columns.state?.includes("running") ? RUNNING_MS : false,

@@ -1,5 +1,5 @@
 // Virtual rows of a long table: rows in view, and scrolling to a row.
-import { act, renderHook } from "@testing-library/react";
+import { act, renderHook, waitFor } from "@testing-library/react";
 import { useRows } from "./use-virtual-rows";
 
 const ROW = 28;
@@ -40,9 +40,11 @@ afterEach(() => {
   document.documentElement.style.removeProperty("--sticky");
 });
 
-test("renders the rows in view with some before and after, and reserves the height of the others", () => {
+test("renders the rows in view with some before and after, and reserves the height of the others", async () => {
+  vi.stubGlobal("innerHeight", 480);
   const { result, scrolled } = opened(50_000);
-  expect([result.current.first, result.current.last]).toEqual([0, 24]);
+  expect([result.current.first, result.current.last]).toEqual([0, 12]); // nothing ahead before the page is idle
+  await waitFor(() => expect([result.current.first, result.current.last]).toEqual([0, 24]));
   scrolled(ROW * 1000);
   const { first, last, above, below } = result.current;
   expect([first, last]).toEqual([988, 1024]);

@@ -4,7 +4,9 @@ import { type RefCallback, useCallback, useRef, useState } from "react";
 
 const ROW_PX = 28;
 const HEAD_PX = 32; // sticky above the rows
-const AHEAD = 12;
+const AHEAD = 12; // rows before and after those in view
+const ABOVE_PX = 280; // approximately, above the rows of a page that was just opened
+const LATEST_MS = 1_000;
 
 export type Rows = {
   first: number;
@@ -16,25 +18,34 @@ export type Rows = {
   toTop: () => void;
 };
 
-/** The rows in view, plus some ahead. */
+/** The rows in view, plus some ahead once the page is idle or scrolls: the first rows appear sooner without them. */
 export function useRows(count: number): Rows {
   const view = useRef<{ frame: HTMLElement; page: HTMLElement }>(null);
-  const [inView, setInView] = useState({ top: 0, shown: 20 });
+  const [inView, setInView] = useState(() => ({ top: 0, shown: Math.ceil((window.innerHeight - ABOVE_PX) / ROW_PX) }));
+  const [ahead, setAhead] = useState(0);
   const frame = useCallback((found: HTMLElement | null) => {
     if (!found) return;
     const page = found.closest("main") ?? found;
     view.current = { frame: found, page };
     const measure = () => {
-      const top = Math.max(0, Math.floor((page.scrollTop - topOf(found, page)) / ROW_PX));
-      const shown = Math.ceil((page.clientHeight || 700) / ROW_PX);
-      setInView(before => (before.top === top && before.shown === shown ? before : { top, shown }));
+      const scrolled = page.scrollTop - topOf(found, page); // negative: px above the table
+      const top = Math.max(0, Math.floor(scrolled / ROW_PX));
+      const above = Math.max(stickyPx(), -scrolled);
+      const shown = Math.ceil(((page.clientHeight || 700) - above) / ROW_PX);
+      setInView(before => (before.top === top && before.shown >= shown ? before : { top, shown }));
+    };
+    const onScroll = () => {
+      setAhead(AHEAD);
+      measure();
     };
     measure();
-    page.addEventListener("scroll", measure, { passive: true });
+    const stopWaiting = whenIdle(() => setAhead(AHEAD));
+    page.addEventListener("scroll", onScroll, { passive: true });
     const observer = new ResizeObserver(measure);
     observer.observe(page);
     return () => {
-      page.removeEventListener("scroll", measure);
+      stopWaiting();
+      page.removeEventListener("scroll", onScroll);
       observer.disconnect();
       view.current = null;
     };
@@ -51,8 +62,8 @@ export function useRows(count: number): Rows {
     const { frame, page } = view.current;
     page.scrollTop = Math.min(page.scrollTop, Math.max(0, topOf(frame, page) - stickyPx()));
   };
-  const last = Math.min(count - 1, inView.top + inView.shown + AHEAD);
-  const first = Math.max(0, Math.min(inView.top - AHEAD, last));
+  const last = Math.min(count - 1, inView.top + inView.shown + ahead);
+  const first = Math.max(0, Math.min(inView.top - ahead, last));
   return {
     first,
     last,
@@ -73,4 +84,14 @@ function topOf(frame: HTMLElement, page: HTMLElement): number {
 /** The height of what stays above the table: `StickyHead` sets it. */
 function stickyPx(): number {
   return Number.parseFloat(document.documentElement.style.getPropertyValue("--sticky")) || 0;
+}
+
+/** Returns a function that cancels it. */
+function whenIdle(run: () => void): () => void {
+  if (!window.requestIdleCallback) {
+    const timer = setTimeout(run);
+    return () => clearTimeout(timer);
+  }
+  const idle = window.requestIdleCallback(run, { timeout: LATEST_MS });
+  return () => window.cancelIdleCallback(idle);
 }

@@ -1,5 +1,5 @@
 // The measures of usage: names, units, and values as strings. Pure.
-import { formatNumber } from "../format";
+import { formatNumber, grouped } from "../format";
 import type { Samples } from "./queries";
 
 type Key = Exclude<keyof Samples, "at" | "span_s">;
@@ -65,7 +65,7 @@ export function formatMeasure(value: number | null | undefined, unit: string): s
 export function formatMegabytes(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (value >= 10_240) return `${(value / 1024).toFixed(1)} GB`;
-  return `${value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString("en-US")} MB`;
+  return `${value < 10 ? value.toFixed(1) : grouped(Math.round(value))} MB`;
 }
 
 /** The summary of a chart as a sentence. */

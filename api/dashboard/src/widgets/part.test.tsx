@@ -1,4 +1,5 @@
 // Parts that load on first use: shown when loaded, reloaded once when gone, and retried when the service is away.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, renderHook, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { ErrorBoundary } from "./error-boundary";
@@ -76,12 +77,21 @@ test("without the service, nothing is reloaded and Retry loads the part", async 
   expect(await screen.findByText("chart of lr")).toBeVisible();
 });
 
-test("parts can be loaded ahead while the browser is idle, without errors", async () => {
+test("parts can be loaded ahead once the page has its data and the browser is idle, without errors", async () => {
   vi.stubGlobal("requestIdleCallback", (run: () => void) => setTimeout(run));
   vi.stubGlobal("cancelIdleCallback", () => undefined);
   const load = vi.fn(async () => Chart);
   const lost = vi.fn(gone);
-  const { unmount } = renderHook(() => useLoadedAhead([part(name, load), part(`${name} too`, lost)]));
+  const queries = new QueryClient();
+  let answer: (value: string) => void = () => undefined;
+  void queries.prefetchQuery({ queryKey: ["page"], queryFn: () => new Promise<string>(done => (answer = done)) });
+  const parts = [part(name, load), part(`${name} too`, lost)];
+  const { unmount } = renderHook(() => useLoadedAhead(parts), {
+    wrapper: ({ children }) => <QueryClientProvider client={queries}>{children}</QueryClientProvider>,
+  });
+  await new Promise(passed => setTimeout(passed, 700));
+  expect(load).not.toHaveBeenCalled();
+  answer("data");
   await waitFor(() => expect([load, lost].map(each => each.mock.calls.length)).toEqual([1, 1]));
   unmount();
   expect(reload).not.toHaveBeenCalled();
@@ -94,4 +104,11 @@ test("an error of the content itself belongs to the page", async () => {
   });
   expect(await screen.findByText("no such axis")).toBeVisible();
   expect(screen.getByRole("heading", { name: "Failed to load" })).toBeVisible();
+});
+
+test("a part that was loaded ahead is shown at once", async () => {
+  const Part = part(name, async () => Chart);
+  await Part.fetchAhead();
+  render(<Part of="lr" />);
+  expect(screen.getByText("chart of lr")).toBeVisible();
 });

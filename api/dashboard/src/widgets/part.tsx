@@ -1,14 +1,6 @@
 // Parts of the dashboard that load on first use: pages and heavy tabs, with their loading and error states.
-import {
-  Component,
-  type ComponentType,
-  createElement,
-  lazy,
-  type ReactNode,
-  Suspense,
-  useEffect,
-  useReducer,
-} from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { type ComponentType, createElement, useEffect, useState } from "react";
 import { readStored, removeStored, writeStored } from "../tab-storage";
 import { Button } from "./button";
 import { Loading } from "./query-states";
@@ -16,6 +8,7 @@ import { toast } from "./toast";
 
 const UPGRADED = "Podium has been upgraded. The page was reloaded.";
 const ROWS = 8;
+const [LOOK_MS, QUIET] = [200, 2]; // times in a row without a request in flight: then the page has its data
 
 /** A part that could not be loaded: `isGone` if the service answers but does not have it. */
 class PartError extends Error {
@@ -33,37 +26,64 @@ export type Part<P> = ComponentType<P> & { fetchAhead: () => Promise<unknown> };
 /**
  * A component that `load` fetches when it is first rendered; `what` names it in messages. `rows` is the height of the
  * loading state in lines: 0 shows nothing, for what the page may do without.
+ *
+ * Not `lazy` of React, which shows the loading state for a moment also of a part that has been loaded ahead, and then
+ * for at least 300 ms.
  */
 export function part<P extends object>(what: string, load: () => Promise<ComponentType<P>>, rows = ROWS): Part<P> {
-  let Body = lazy(() => fetched(what, load));
+  let known: ComponentType<P> | undefined;
+  const fetchAhead = async () => {
+    known = await load();
+  };
   function Loaded(props: P) {
-    const [, render] = useReducer((count: number) => count + 1, 0);
-    const onRetry = () => {
-      Body = lazy(() => fetched(what, load)); // React keeps a failure for good
-      render();
-    };
-    return (
-      <PartBoundary onRetry={onRetry}>
-        <Suspense fallback={rows > 0 && <Loading rows={rows} what={`Loading ${what}`} />}>
-          {createElement(Body as unknown as ComponentType<P>, props)}
-        </Suspense>
-      </PartBoundary>
-    );
+    const [state, setState] = useState<Progress<P>>({ body: known });
+    const { body, error } = state;
+    useEffect(() => {
+      if (body || error) return;
+      let isShown = true;
+      const show = (next: Progress<P>) => isShown && setState(next);
+      fetched(what, load).then(
+        found => {
+          known = found;
+          show({ body: found });
+        },
+        failure => show({ error: failure }),
+      );
+      return () => {
+        isShown = false;
+      };
+    }, [body, error]);
+    if (body) return createElement(body, props);
+    if (error) return <NotLoaded error={error} onRetry={() => setState({})} />;
+    return rows > 0 && <Loading rows={rows} what={`Loading ${what}`} />;
   }
-  return Object.assign(Loaded, { fetchAhead: load });
+  return Object.assign(Loaded, { fetchAhead });
 }
 
-/** Fetches parts that are probably needed next, once the browser is idle. `parts` is a constant. */
+type Progress<P> = { body?: ComponentType<P>; error?: PartError };
+
+/** Fetches parts that are probably needed next, once the page has its data and the browser is idle. `parts` is a constant. */
 export function useLoadedAhead(parts: readonly Pick<Part<never>, "fetchAhead">[]): void {
+  const queries = useQueryClient();
   useEffect(() => {
     const fetchAll = () => parts.forEach(each => void each.fetchAhead().catch(() => undefined)); // reported when shown
-    const idle = window.requestIdleCallback?.(fetchAll);
-    return () => (idle === undefined ? undefined : window.cancelIdleCallback(idle));
-  }, [parts]);
+    let idle: number | undefined;
+    let quiet = 0;
+    const timer = setInterval(() => {
+      quiet = queries.isFetching() > 0 ? 0 : quiet + 1;
+      if (quiet < QUIET) return;
+      clearInterval(timer);
+      idle = window.requestIdleCallback?.(fetchAll);
+    }, LOOK_MS);
+    return () => {
+      clearInterval(timer);
+      if (idle !== undefined) window.cancelIdleCallback(idle);
+    };
+  }, [parts, queries]);
 }
 
 /** Fetches the part. An upgraded service no longer has it: the page is then reloaded, once for each part. */
-async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): Promise<{ default: ComponentType<P> }> {
+async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): Promise<ComponentType<P>> {
   const mark = `reloaded for ${what}`;
   try {
     const component = await load();
@@ -71,7 +91,7 @@ async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): 
       removeStored(mark);
       toast(UPGRADED);
     }
-    return { default: component };
+    return component;
   } catch {
     const isAnswered = await fetch("/index.html", { method: "HEAD", cache: "no-store" }).then(
       answer => answer.ok,
@@ -85,42 +105,24 @@ async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): 
   }
 }
 
-type BoundaryProps = { onRetry: () => void; children: ReactNode };
-
-/** Shows a part that could not be loaded; other errors belong to the boundary around it. */
-class PartBoundary extends Component<BoundaryProps, { error: Error | null }> {
-  override state: { error: Error | null } = { error: null };
-
-  static getDerivedStateFromError(error: Error) {
-    return { error };
-  }
-
-  override render(): ReactNode {
-    const { error } = this.state;
-    if (!error) return this.props.children;
-    if (!(error instanceof PartError)) throw error;
-    const retry = () => {
-      this.setState({ error: null });
-      this.props.onRetry();
-    };
-    return (
-      <div className="state state-failure" role="alert">
-        <h2>Not loaded</h2>
-        <p>
-          {error.isGone
-            ? `The service has no file for ${error.what}, also after the page was reloaded. It may be in the middle of an upgrade, or incompletely installed.`
-            : `No response from the service. ${capital(error.what)} loads when it answers again.`}
-        </p>
-        <div className="state-actions">
-          {error.isGone ? (
-            <Button onClick={() => window.location.reload()}>Reload the page</Button>
-          ) : (
-            <Button onClick={retry}>Retry</Button>
-          )}
-        </div>
+function NotLoaded({ error, onRetry }: { error: PartError; onRetry: () => void }) {
+  return (
+    <div className="state state-failure" role="alert">
+      <h2>Not loaded</h2>
+      <p>
+        {error.isGone
+          ? `The service has no file for ${error.what}, also after the page was reloaded. It may be in the middle of an upgrade, or incompletely installed.`
+          : `No response from the service. ${capital(error.what)} loads when it answers again.`}
+      </p>
+      <div className="state-actions">
+        {error.isGone ? (
+          <Button onClick={() => window.location.reload()}>Reload the page</Button>
+        ) : (
+          <Button onClick={onRetry}>Retry</Button>
+        )}
       </div>
-    );
-  }
+    </div>
+  );
 }
 
 function capital(text: string): string {

@@ -98,7 +98,7 @@ POINT = st.tuples(st.sampled_from(["a/b", 'c "d"']), st.integers(1, 3), st.integ
 
 @given(st.lists(st.lists(POINT, max_size=6), max_size=6))
 @settings(
-    max_examples=settings.default.max_examples // 2,
+    max_examples=settings().max_examples // 2,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

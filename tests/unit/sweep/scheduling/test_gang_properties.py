@@ -222,5 +222,5 @@ def _devices(trial: MemoryTrial) -> list[str]:
 
 TestGangs = Gangs.TestCase
 TestGangs.settings = settings(
-    max_examples=settings.default.max_examples // 2, stateful_step_count=30, deadline=None, derandomize=True
+    max_examples=settings().max_examples // 2, stateful_step_count=30, deadline=None, derandomize=True
 )

@@ -8,6 +8,7 @@ import { Importance, type ImportanceView } from "../../charts/importance";
 import { LazyChart } from "../../charts/lazy-chart";
 import type { LegendItem } from "../../charts/legend";
 import { Lineage } from "../../charts/lineage";
+import { scaledAxis, useLogChoice } from "../../charts/log-results";
 import { Parallel } from "../../charts/parallel-coordinates";
 import { Pareto } from "../../charts/pareto";
 import { useIntervals } from "../../charts/queries";
@@ -54,7 +55,7 @@ type HistoryPanelProps = Charted & { sweepId: number };
 export function HistoryPanel({ metric, sweepId, count: _, ...linked }: HistoryPanelProps) {
   const sweep = useSweep(sweepId).data;
   const [by, setBy] = useQueryState("by", "number");
-  const [log] = useQueryState("log");
+  const log = useLogChoice();
   const actions = (
     <Select
       label="X axis"
@@ -73,7 +74,9 @@ export function HistoryPanel({ metric, sweepId, count: _, ...linked }: HistoryPa
       hint={`${titleOf(metric)} of each trial${ruleNote(metric, sweep)}${metric.goal ? ", and the best so far" : ""}`}
       actions={actions}
     >
-      <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
+      <LazyChart height={280} eager>
+        <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log} />
+      </LazyChart>
     </Framed>
   );
 }
@@ -128,7 +131,11 @@ export function ParallelPanel({
 }: Charted & { sweepId: number; charts: Brushing }) {
   const [named, setNamed] = useQueryState("axes");
   const all = useMemo(() => [...charts.parameters, ...charts.outcomes], [charts.parameters, charts.outcomes]);
-  const axes = useMemo(() => chosenAxes(all, named, metric), [all, named, metric]);
+  const log = useLogChoice();
+  const axes = useMemo(
+    () => chosenAxes(all, named, metric).map(axis => scaledAxis(axis, points, log)),
+    [all, named, metric, points, log],
+  );
   const shares = useShares(points, metric, false);
   const chosen = useMemo(
     () => columnOf(points, "id").flatMap((id, row) => (selected.has(id as number) ? [row] : [])),
@@ -220,21 +227,23 @@ export function ParetoPanel({
   onOpen,
 }: Omit<Charted, "metric"> & { objectives: readonly Axis[] }) {
   const [x, y, pick] = usePair("pareto", objectives);
-  const [log] = useQueryState("log");
+  const log = useLogChoice();
   if (!x || !y) return null;
   return (
     <Framed size="half" title="Pareto front" hint="Trials that no other trial dominates" actions={pick}>
-      <Pareto
-        points={points}
-        x={x}
-        y={y}
-        log={log === "1"}
-        inside={inside}
-        active={active}
-        selected={selected}
-        onActive={onActive}
-        onOpen={onOpen}
-      />
+      <LazyChart height={280} eager>
+        <Pareto
+          points={points}
+          x={x}
+          y={y}
+          log={log}
+          inside={inside}
+          active={active}
+          selected={selected}
+          onActive={onActive}
+          onOpen={onOpen}
+        />
+      </LazyChart>
     </Framed>
   );
 }
@@ -301,8 +310,8 @@ type SlicesProps = Charted & { parameters: readonly Axis[]; ranked: boolean }; /
 
 export function SlicePanels({ parameters, ranked, points, metric, ...linked }: SlicesProps) {
   const shares = useShares(points, metric);
-  const [log] = useQueryState("log");
-  const values = useValueAxis(points, metric, log === "1", linked.inside);
+  const log = useLogChoice();
+  const values = useValueAxis(points, metric, log, linked.inside);
   const best = useMemo(() => bestRow(points, metric, linked.inside), [points, metric, linked.inside]);
   const marked = useMemo(() => (best < 0 ? [] : [best]), [best]);
   const { count: _, ...drawn } = linked;

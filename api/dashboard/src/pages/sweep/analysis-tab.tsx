@@ -1,6 +1,7 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
+import { useLogCheckbox } from "../../charts/log-results";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
 import { columnOf, type Points } from "../../charts/trial-columns";
 import { onlyFinished, withReports } from "../../charts/unfinished";
@@ -54,7 +55,6 @@ function useFiguresInUrl(): readonly string[] {
 
 function Analysis({ sweepId, filter, figures, charts, points }: Props) {
   const [named, setMetric] = useQueryState("metric");
-  const [log, setLog] = useQueryState("log");
   const outcomes = charts.outcomes;
   const metric = outcomes.find(axis => axis.name === named) ?? outcomes[0];
   // Brushing a sample would select a sample of the sample, so the service is asked for the brushed trials too.
@@ -74,6 +74,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
   );
   const [unfinished, setUnfinished] = useQueryState("unfinished", "1");
   const marked = useMemo(() => (unfinished === "1" ? withReports(drawn) : onlyFinished(drawn)), [drawn, unfinished]);
+  const [log, setLog] = useLogCheckbox(marked, metric);
   const { names: logged } = useMetricNames(sweepId);
   const choices = useMemo(() => metricChoices(outcomes, logged), [outcomes, logged]);
   if (points.matching === 0) return <Nothing filter={filter} />;
@@ -95,7 +96,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
             on={unfinished === "1"}
             onChange={on => setUnfinished(on ? "1" : "0")}
           />
-          <Checkbox label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+          <Checkbox label="Log scale of results" on={log} onChange={setLog} />
         </span>
       </div>
       <LineagePanel sweepId={sweepId} />

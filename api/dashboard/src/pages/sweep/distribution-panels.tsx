@@ -3,16 +3,16 @@ import { useMemo } from "react";
 import { type Axis, titleOf } from "../../charts/axis";
 import { Edf } from "../../charts/edf";
 import { LazyChart } from "../../charts/lazy-chart";
+import { useLogChoice } from "../../charts/log-results";
 import { Rank } from "../../charts/rank";
 import { bestRow, type Points } from "../../charts/trial-columns";
-import { useQueryState } from "../../url";
 import { Framed, usePair, useShares } from "./analysis-panels";
 import type { Linked } from "./linked-charts";
 
 type Shown = Linked & { points: Points; metric: Axis };
 
 export function DistributionPanel({ size, points, metric, count: _, ...linked }: Shown & { size: string }) {
-  const [log] = useQueryState("log");
+  const log = useLogChoice();
   return (
     <Framed
       size={size}
@@ -20,7 +20,7 @@ export function DistributionPanel({ size, points, metric, count: _, ...linked }:
       hint={`Share of finished trials with at most each value of ${titleOf(metric)} (EDF)`}
     >
       <LazyChart height={300}>
-        <Edf points={points} metric={metric} log={log === "1"} {...linked} />
+        <Edf points={points} metric={metric} log={log} {...linked} />
       </LazyChart>
     </Framed>
   );

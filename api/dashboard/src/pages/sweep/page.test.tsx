@@ -115,7 +115,7 @@ function Keyed({ tab }: { tab: string }) {
 function open(query = "", page = <Keyed tab="table" />) {
   window.history.replaceState(null, "", `/sweeps/7/table${query}`);
   return render(
-    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 2_000 } } })}>
       {page}
     </QueryClientProvider>,
   );

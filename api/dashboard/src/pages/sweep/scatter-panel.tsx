@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { type Axis, columnNameOf, titleOf, withRoom } from "../../charts/axis";
 import { LazyChart } from "../../charts/lazy-chart";
+import { scaledAxis, useLogChoice } from "../../charts/log-results";
 import { rampText } from "../../charts/ramp-text";
 import { Scatter } from "../../charts/scatter";
 import { columnOf, goodness, type Points } from "../../charts/trial-columns";
@@ -33,7 +34,11 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
   }, [all, metrics]);
   const x = all.find(axis => axis.key === xKey) ?? all[0];
   const y = all.find(axis => axis.key === yKey) ?? metric;
-  const [across, up] = useMemo(() => [x && withRoom(x), withRoom(y)], [x, y]);
+  const log = useLogChoice();
+  const [across, up] = useMemo(
+    () => [x && withRoom(scaledAxis(x, points, log)), withRoom(scaledAxis(y, points, log))],
+    [x, y, points, log],
+  );
   const shares = useMemo(() => goodness(finishedOf(points, metric.key), metric.goal), [points, metric]);
   if (!x || !across) return null;
   const set = (keys: readonly string[]) => setNamed(keys.map(encodeURIComponent).join("|"));

@@ -7,14 +7,15 @@ import { select, toggle, useSelection } from "../../selection";
 import { reasonText } from "../../sweep/state-reason";
 import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
+import { chosenFigures } from "../../trials/chosen-columns";
 import { ColumnsMenu } from "../../trials/column-chooser";
-import { figureOf } from "../../trials/metric-figures";
 import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";
 import { SelectedActions } from "../../trials/selected-actions";
+import { BEST_FIRST } from "../../trials/table-query";
 import { DownloadMenu, GoTo } from "../../trials/table-tools";
 import { trialHref } from "../../trials/trial-names";
 import { TrialTable } from "../../trials/trial-table";
-import { useChosenColumns, useColumns } from "../../trials/use-columns";
+import { useColumns } from "../../trials/use-columns";
 import { type SidePanel, useSidePanel } from "../../trials/use-side-panel";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table-windows";
 import { useRows } from "../../trials/use-virtual-rows";
@@ -26,20 +27,18 @@ import { toast } from "../../widgets/toast";
 import "./table-tab.css";
 
 const MAX_SELECTED = 500;
-const BEST_FIRST = "best";
 const TrialPanel = part("the trial", () => import("./trial-panel").then(module => module.TrialPanel));
 
 export function TableTab({ sweepId }: { sweepId: number }) {
+  useTable(sweepId, useView(sweepId), 0, 0); // requests the first rows along with the sweep
   return <QueryResult query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</QueryResult>;
 }
 
 function TableOf({ sweep }: { sweep: Sweep }) {
-  const [filter, setFilter] = useQueryState("filter");
-  const [sort, setSort] = useQueryState("sort", BEST_FIRST);
+  const { filter, setFilter, sort, setSort, ...view } = useView(sweep.id);
   const [matching, setMatching] = useState(0);
   const rows = useRows(matching);
-  const figures = (useChosenColumns(sweep.id) ?? []).filter(key => figureOf(key));
-  const { trials, error, retry } = useTable(sweep.id, { filter, sort, figures }, rows.first, Math.max(0, rows.last));
+  const { trials, error, retry } = useTable(sweep.id, { filter, sort, ...view }, rows.first, Math.max(0, rows.last));
   if (trials && trials.matching !== matching) setMatching(trials.matching);
 
   const { columns, shown, keys, metrics, onShown, onReset, onWidth } = useColumns(sweep, trials?.columns ?? []);
@@ -97,6 +96,14 @@ function TableOf({ sweep }: { sweep: Sweep }) {
       )}
     </section>
   );
+}
+
+/** What the table shows, from the URL. */
+function useView(sweepId: number) {
+  const [filter, setFilter] = useQueryState("filter");
+  const [sort, setSort] = useQueryState("sort", BEST_FIRST);
+  const [columns] = useQueryState("columns");
+  return { filter, setFilter, sort, setSort, figures: chosenFigures(columns, sweepId) };
 }
 
 function NoTrials({ sweep }: { sweep: Sweep }) {

@@ -155,7 +155,7 @@ paths = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=3 * settings.default.max_examples)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=3 * settings().max_examples)
 @given(paths, values)
 def test_any_value_at_any_key_is_never_5xx(client: TestClient, path: tuple[str, ...], value: Any) -> None:
     body: Any = json.loads(json.dumps(document()))

@@ -1,1 +1,0 @@
-import{r as e}from"./rolldown-runtime-XKyaHtl9.js";import{g as t,v as n}from"./libraries-PK3x5MNL.js";var r=e(n(),1),i=t(),a=(0,r.createContext)(`podium`);function o({subject:e,children:t}){return(0,i.jsx)(a,{value:e,children:t})}export{a as n,o as t};
