@@ -28,11 +28,13 @@ def test_proxy_cuts_a_commit_after_the_server_got_it() -> None:
 
     def answer() -> None:
         connection, _ = server.accept()
-        while content := connection.recv(100):
-            got.append(content)
-            connection.sendall(b"answer to " + content)
+        with connection:
+            while content := connection.recv(100):
+                got.append(content)
+                connection.sendall(b"answer to " + content)
 
-    threading.Thread(target=answer, daemon=True).start()
+    answering = threading.Thread(target=answer, daemon=True)
+    answering.start()
     proxy = CommitProxy(server.getsockname()[1])
     with socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as client:
         client.sendall(b"BEGIN")
@@ -40,6 +42,7 @@ def test_proxy_cuts_a_commit_after_the_server_got_it() -> None:
         proxy.cut_next_commit()
         client.sendall(b"COMMIT")
         assert client.recv(100) == b""
+    answering.join(10)
     proxy.close()
     server.close()
     assert (got, proxy.cuts) == ([b"BEGIN", b"COMMIT"], 1)
