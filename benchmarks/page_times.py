@@ -18,6 +18,7 @@ FLAGS = (
     " --disable-component-update --disable-sync"
 )
 PATIENCE_MS = 120_000
+SETTLE_MS = 5_000  # Chromium loads its own pages after its start, on the same cores
 # From a key on a handle until its effect is on the screen: two frames, so that the canvas has been drawn.
 _PRESS = """async key => {
   const handle = document.activeElement;
@@ -69,7 +70,9 @@ def browser(executable: str) -> Iterator[BrowserContext]:
 
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=executable, args=FLAGS.split())
-        yield opened.new_context(viewport={"width": 1400, "height": 900})
+        context = opened.new_context(viewport={"width": 1400, "height": 900})
+        context.new_page().wait_for_timeout(SETTLE_MS)
+        yield context
         opened.close()
 
 

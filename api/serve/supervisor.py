@@ -290,6 +290,8 @@ class Supervisor:
         Scheduler and host that have led are killed: a scheduler that is terminated would end all trials.
         """
         before, self._epoch = self._epoch, epoch
+        if epoch is not None and epoch == before:
+            return  # the process that renews the lease has been restarted
         if epoch is not None:
             self._log(f"this service leads, with epoch {epoch}")
         elif before is not None:

@@ -6,6 +6,7 @@ Every process that opens such a database.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from podium.sweep.values.errors import DatabaseError
 
 VARIABLE = "PODIUM_DATABASE_URL"
 EXAMPLE = "postgresql://USER:PASSWORD@HOST/DATABASE"
+# A part of the password would be taken for the host or the port, and appear in messages.
+_UNENCODED = re.compile(r"@.*@|/.*@|%(?![0-9A-Fa-f]{2})")
 _PREFIXES = ("postgresql://", "postgres://")
 
 
@@ -38,4 +41,6 @@ def checked(text: str, place: str) -> str:
         raise DatabaseError(f"{place} is empty; write {EXAMPLE} to a file that only you may read, and name the file")
     if not url.startswith(_PREFIXES) or any(character.isspace() for character in url):
         raise DatabaseError(f"{place}: write one line, {EXAMPLE}")
+    if _UNENCODED.search(url.partition("://")[2].partition("?")[0]):
+        raise DatabaseError(f"{place}: percent-encode special characters of the password, such as @ as %40, / as %2F")
     return url

@@ -28,8 +28,8 @@ from podium.db.schema.postgres_errors import is_dropped, refusal, where
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabaseError
 
-# Connections of one process: one that writes, and these for readers. A service has six processes with a database, and
-# one more for each gateway; a server has 100 connections by default.
+# Connections of one process: one that writes, and these for readers. A service has up to seven processes with a
+# database, and one more for each gateway; a server has 100 connections by default.
 READERS = 2  # kept open
 MORE_READERS = 6  # under load
 CONNECT_S = 5
@@ -42,9 +42,11 @@ _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count"
 IDLE_WRITE_S = 10
 
 _LOCK = 0x706F6469756D  # "podium"; the key belongs to the database, so that services do not share it
-_WRITE = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
-_WRITE_FAST = f"BEGIN; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
-_WRITE_UNORDERED = "BEGIN; SET LOCAL synchronous_commit = off"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# The lock must come before the snapshot of what the transaction reads, whatever the role's default isolation is.
+_WRITE = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK})"
+_WRITE_FAST = f"{_BEGIN}; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
+_WRITE_UNORDERED = f"{_BEGIN}; SET LOCAL synchronous_commit = off"
 _END_IDLE = f"SET idle_in_transaction_session_timeout = {IDLE_WRITE_S * 1000}"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _END_SESSIONS = (

@@ -93,9 +93,8 @@ class Leadership:
             self._epoch = leader_lease.take(connection, self._contender, self._now(), predecessor=lease)
         if self._epoch and lease is not None:
             log.warning(
-                "took the lease with epoch %d: %s at %s has not renewed it for %.1f s",
-                self._epoch, lease.leader.holder, lease.leader.host, min(lease.age_s, 1e6),
-            )  # fmt: skip
+                "took the lease with epoch %d from %s on %s", self._epoch, lease.leader.holder, lease.leader.host
+            )
 
     def _now(self) -> float | None:
         return None if self._clock is None else self._clock()

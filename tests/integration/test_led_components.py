@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -104,6 +105,12 @@ def test_components_of_a_leader_wait_until_the_service_leads(service: Service) -
     wait_for("they work", lambda: service.states() == working)
     assert service.started() == ["host 3", f"scheduler {ADDRESS} 3"]
     assert service.parts()["scheduler"]["pid"] == before["scheduler"]["pid"], "it has waited with everything imported"
+
+    leading = service.parts()
+    os.kill(leading["leadership"]["pid"], signal.SIGKILL)
+    wait_for("it is started again", lambda: service.parts()["leadership"]["restarts"] == 1)
+    wait_for("it is ready", lambda: service.parts()["leadership"]["state"] == "ready")
+    assert [service.parts()[name]["pid"] for name in waiting] == [leading[name]["pid"] for name in waiting]
 
     service.lead(0)
     wait_for("they stand by again", lambda: service.states() == waiting)

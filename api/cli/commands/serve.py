@@ -75,7 +75,9 @@ def serve(
     ] = None,
     standby: Annotated[
         bool,
-        typer.Option("--standby", help="wait while another service of the PostgreSQL database leads, and succeed it"),
+        typer.Option(
+            "--standby", help="wait while another service of the PostgreSQL database leads, and take over when it fails"
+        ),
     ] = False,
     notify: Annotated[
         Path | None,

@@ -18,13 +18,14 @@ def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> Non
     """Print whether the service is ready, and its components."""
     output = lazy.terminal_output
     with lazy.Client.of(data_dir) as client:
-        about, services = client.ready(), client.services()
+        about = client.ready()
+        services = client.services() if about["database"]["available"] else None
         if as_json:
-            output.print_json({"url": client.url, **about, **services})
+            output.print_json({"url": client.url, **about, **(services or {})})
         else:
             rows = [(p["name"], output.state(p["state"]), p["pid"] or "", p["restarts"]) for p in about["parts"]]
             output.console.print(f"{client.url}: {'ready' if about['ready'] else 'not ready'}")
-            for line in _services(services):
+            for line in _services(services) if services is not None else ():
                 output.console.print(line)
             if not about["storage"]["enough"]:
                 free = about["storage"]["free_bytes"] / 1e6

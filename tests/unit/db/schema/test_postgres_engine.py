@@ -150,6 +150,15 @@ def test_options_of_libpq_in_the_url_are_respected(server: PostgresServer) -> No
     named.close()
 
 
+@pytest.mark.parametrize("write", ["write", "write_unordered"])
+def test_transaction_sees_what_was_committed_while_it_waited_for_the_lock(server: PostgresServer, write: str) -> None:
+    """Else a replaced scheduler would read its own epoch from a snapshot of before the takeover."""
+    serializable = PostgresDatabase(f"{server.url(NAME)}&options=-c%20default_transaction_isolation%3Dserializable")
+    with getattr(serializable, write)() as connection:
+        assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == "read committed"
+    serializable.close()
+
+
 def test_connection_that_must_be_encrypted_is_never_plain() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
