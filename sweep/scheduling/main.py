@@ -61,7 +61,8 @@ def run(settings: ServiceSettings) -> None:
     if settings.cluster:  # otherwise all slots end with the service
         epoch_record.record(settings.data, recorder.epoch)
     inbox: Inbox = Inbox()
-    pool = ray_slots.RaySlots(inbox, _devices(settings, namespace, database, recorder.epoch), epoch=recorder.epoch)
+    devices = _devices(settings, namespace, database, recorder)
+    pool = ray_slots.RaySlots(inbox, devices, epoch=recorder.epoch, confirm=recorder.confirm)
     cleanup = CleanupThread()
     retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(
@@ -99,7 +100,7 @@ def _holder(settings: ServiceSettings) -> str:
     return f"process {os.getpid()}{f' on {socket.gethostname()}' if settings.database_url_file else ''}"
 
 
-def _devices(settings: ServiceSettings, namespace: str, database: Database, epoch: int) -> DeviceSource:
+def _devices(settings: ServiceSettings, namespace: str, database: Database, recorder: DatabaseRecorder) -> DeviceSource:
     """The devices of this service's own Ray, or those that it takes of the Ray of others."""
     joined = settings.joined
     if joined is None:
@@ -113,18 +114,20 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, epoc
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        joined_cluster_token.ensure(database, settings.data, time.time(), epoch),
+        joined_cluster_token.ensure(database, settings.data, time.time(), recorder.epoch),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,
-        epoch,
+        recorder.epoch,
     )
 
     def leaving() -> frozenset[str]:
         with database.read() as connection:
             return nodes.leaving(connection)
 
-    return JoinedDevices(joined, access, kind=settings.devices.kind, namespace=namespace, leaving=leaving)
+    return JoinedDevices(
+        joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving
+    )
 
 
 def _send_heartbeat(recorder: DatabaseRecorder) -> None:

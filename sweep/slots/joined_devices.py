@@ -26,13 +26,14 @@ from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.slots.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
 from podium.sweep.slots.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
-from podium.sweep.slots.ray_actor_kill import first_line, kill_actor, kill_named_actor
+from podium.sweep.slots.ray_actor_kill import fence_of, first_line, kill_actor, kill_named_actor
 from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
 from podium.sweep.slots.ray_slots import create_actor
 from podium.sweep.slots.slot_probe import create_probe, read_answer
 from podium.sweep.slots.unused_nodes import UnusedNodes
 from podium.sweep.values.device import node_name
+from podium.sweep.values.errors import DatabaseError, FencedError
 
 log = logging.getLogger("podium.slots")
 
@@ -99,6 +100,7 @@ class JoinedDevices:
         *,
         kind: str,
         namespace: str,
+        confirm: Callable[[], None],
         leaving: Callable[[], Collection[str]] = frozenset,
         timings: JoinedTimings = JoinedTimings(),
         clock: Callable[[], float] = time.monotonic,
@@ -110,12 +112,15 @@ class JoinedDevices:
             access: How nodes reach the head.
             kind: Of the plan of the service: auto, gpu or cpu.
             namespace: Of the service in Ray.
+            confirm: Raises `FencedError` if another scheduler has taken over, which then owns the keepers and slots,
+                and `DatabaseError` if that is unknown.
             leaving: Returns the names of the nodes that were asked to leave the service. They are not used.
         """
         self._joined = joined
         self._access = access
         self._kind = kind
         self._namespace = namespace
+        self._confirm = confirm
         self._timings = timings
         self._clock = clock
         self._lock = threading.Lock()  # of the three below
@@ -172,6 +177,9 @@ class JoinedDevices:
         Args:
             nodes: Those that are alive.
             open_names: The names of the slots that work.
+
+        Raises `FencedError` if another scheduler has taken over, and `DatabaseError` if a keeper should end and the
+        database cannot tell.
         """
         self._unused.update(nodes, self._draining, self._clock())
         self._follow_keepers(nodes)
@@ -194,9 +202,14 @@ class JoinedDevices:
         return create_actor(place, namespace=self._namespace, pretend=False, root="", node=keeper.kept)
 
     def close(self, open_names: Collection[str]) -> None:
-        """End everything on the cluster: the service stops."""
+        """End everything on the cluster: the service stops. What may belong to the next scheduler is left to it."""
         for probe in self._probes:
             kill_actor(probe.actor)
+        try:
+            self._confirm()
+        except DatabaseError as error:
+            log.error("keepers and slots are not ended: %s", error)
+            return
         with self._lock:
             names = {*open_names, *self._taken}
         for name in names:
@@ -330,7 +343,10 @@ class JoinedDevices:
             if result is None:
                 self._fail(keeper, "it cannot be reached")
                 return
-        except RayError as error:
+        except (FencedError, RayError) as error:
+            if (fence := fence_of(error)) is not None:
+                self._forget(keeper)
+                raise fence from error
             self._fail(keeper, first_line(error))
             return
         if isinstance(result, str):
@@ -340,9 +356,9 @@ class JoinedDevices:
         keeper.call = keeper.actor.watch.remote(self._timings.watch_s)
 
     def _fail(self, keeper: _Keeper, reason: str) -> None:
+        self._end_keeper(keeper)
         log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
         self._unused.avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
-        self._end_keeper(keeper)
 
     def _end_idle_keepers(self) -> None:
         now_s = self._clock()
@@ -356,15 +372,18 @@ class JoinedDevices:
                 self._end_keeper(keeper)
 
     def _end_keeper(self, keeper: _Keeper) -> None:
-        """End a keeper, and the slots on its node."""
-        node_id = keeper.node.node_id
-        self._keepers.pop(node_id, None)
-        self._names.pop(node_id, None)
+        """End a keeper, and the slots on its node, unless they belong to the next scheduler: then nothing changes."""
+        self._confirm()
+        self._forget(keeper)
         kill_actor(keeper.actor)
         with self._lock:
-            on_it = [each.place for each in self._taken.values() if each.place.node_id == node_id]
+            on_it = [each.place for each in self._taken.values() if each.place.node_id == keeper.node.node_id]
         for place in on_it:
             self.lose(place)
+
+    def _forget(self, keeper: _Keeper) -> None:
+        self._keepers.pop(keeper.node.node_id, None)
+        self._names.pop(keeper.node.node_id, None)
 
 
 def _create_keeper(name: str, namespace: str, node_id: str) -> Any:

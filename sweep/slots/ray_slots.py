@@ -26,12 +26,12 @@ from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.slots.ray_actor_kill import first_line, kill_named_actor
+from podium.sweep.slots.ray_actor_kill import find_actor, first_line, kill_actor, kill_named_actor
 from podium.sweep.slots.ray_connection_settings import KEEP_S
 from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.device import Device, is_remote
-from podium.sweep.values.errors import FencedError, NoDeviceError
+from podium.sweep.values.errors import DatabaseError, FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 
 log = logging.getLogger("podium.slots")
@@ -178,13 +178,24 @@ class RaySlots:
         devices: DeviceSource,
         *,
         epoch: int,
+        confirm: Callable[[], None],
         timings: SlotTimings = SlotTimings(),
     ) -> None:
-        """`epoch`: of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one."""
+        """The slots of one scheduler.
+
+        Args:
+            inbox: Of the scheduler.
+            devices: Those that get slots.
+            epoch: Of this scheduler; a slot refuses a scheduler with a lower epoch than that of an earlier one.
+            confirm: Called in any thread before a slot is killed: Ray would also kill it for a scheduler that was
+                replaced. Raises `FencedError` then, and `DatabaseError` if that is unknown.
+            timings: Waits and time limits.
+        """
         self._inbox = inbox
         self._devices = devices
         self._nodes = devices.nodes()
         self._epoch = epoch
+        self._confirm = confirm
         self._timings = timings
         self._places: dict[str, SlotPlace] = {}  # by actor name
         self._sessions: dict[str, _Session] = {}  # by device
@@ -200,7 +211,7 @@ class RaySlots:
     def attach(self) -> list[SlotOpened]:
         """The slots of an earlier scheduler that still respond; the others are killed.
 
-        Raises `FencedError` if a later scheduler has already opened one of them.
+        Raises `FencedError` if a later scheduler has already opened one of them, and `DatabaseError`.
         """
         actors = {name: actor for name in sorted(list_named_actors()) if (actor := _slot_actor(name)) is not None}
         until_s = time.monotonic() + self._timings.attach_s
@@ -215,15 +226,15 @@ class RaySlots:
                     if (reason := self._devices.adopt(name, SlotDescription.from_json(result))) == "":
                         found.append(self._opened(name, actors[name], result))
                     else:
-                        _replace(name, reason)
+                        self._replace(name, reason)
                 except FencedError:
                     raise
                 except ActorUnavailableError as error:
                     if time.monotonic() >= until_s:
-                        _replace(name, first_line(error))
+                        self._replace(name, first_line(error))
                     unavailable[name] = actors[name]
                 except RayError as error:
-                    _replace(name, first_line(error))
+                    self._replace(name, first_line(error))
             if time.monotonic() >= until_s:
                 break
             actors = unavailable
@@ -253,7 +264,7 @@ class RaySlots:
         session = self._sessions.get(device_id)
         if session is None:
             return
-        _kill_later(session.actor_name)
+        self._kill_later(session.actor_name)
         if is_remote(device_id) and self._end(session):
             # Ray reports the death of an actor on an unreachable node only when it declares the node dead.
             self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
@@ -270,7 +281,7 @@ class RaySlots:
         place = self._places.get(session.actor_name)
         if place is not None:
             self._devices.lose(place)
-        _kill_later(session.actor_name)
+        self._kill_later(session.actor_name)
 
     def close(self) -> None:
         """Ignore all further results."""
@@ -314,14 +325,14 @@ class RaySlots:
         if now_s - call.unavailable_since_s < self._timings.unavailable_s or call.number != session.calls:
             _later(self._timings.resend_s, lambda: self._send_again(session, call, error))
         elif self._end(session):
-            _kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
+            self._kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
             self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(error))
 
     def _send_again(self, session: _Session, call: _Call, error: Exception) -> None:
         node = self._node_of(session)
         if node is not None and node.name and node.refuses_connections():
             if self._end(session):
-                _kill_later(session.actor_name)
+                self._kill_later(session.actor_name)
                 self._lose(session, error, Cause.NODE_LOST)
             return
         self._send(session, call)
@@ -365,8 +376,11 @@ class RaySlots:
             try:
                 self._update_nodes(self._devices.nodes(self._nodes))
                 self._report_leaving()
+            except FencedError as error:
+                log.error("the nodes are no longer followed: %s", error)  # the next commit ends this scheduler
+                return
             except Exception as error:  # noqa: BLE001 - whatever the error of Ray, nodes may join later
-                log.warning("cannot list the nodes of the cluster, trying again: %s", first_line(error))
+                log.warning("cannot follow the nodes of the cluster, trying again: %s", first_line(error))
 
     def _update_nodes(self, nodes: dict[str, ClusterNode]) -> None:
         """Create the slots that are missing on these nodes, and report those of other nodes as lost."""
@@ -393,7 +407,7 @@ class RaySlots:
                 self._inbox.put(SlotLeaving(session.device_id, reason))
 
     def _on_node_gone(self, place: SlotPlace) -> None:
-        _kill_later(place.actor_name)  # Ray may still consider the actor alive
+        self._kill_later(place.actor_name)  # Ray may still consider the actor alive
         for session in list(self._sessions.values()):
             if session.actor_name == place.actor_name and self._end(session):
                 self._inbox.put(SlotLost(session.device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
@@ -437,12 +451,41 @@ class RaySlots:
     def _recreate(self, place: SlotPlace) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
-        kill_named_actor(place.actor_name)
         try:
+            self._confirm()
+            kill_named_actor(place.actor_name)
             self._create(place)
+        except FencedError as error:
+            log.error("%s is not opened: %s", place.actor_name, error)
         except Exception as error:  # noqa: BLE001 - the name of a killed actor becomes free a moment later
             log.warning("failed to create %s, trying again: %s", place.actor_name, error)
             self._reopen(place)
+
+    # Killing.
+
+    def _replace(self, name: str, reason: str) -> None:
+        self._confirm()
+        log.warning("slot %s is not used (%s); replacing it", name, reason)
+        kill_named_actor(name)
+
+    def _kill_later(self, name: str) -> None:
+        """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
+        _later(0.0, lambda: self._kill_unless_fenced(name, find_actor(name)))
+
+    def _kill_unless_fenced(self, name: str, actor: Any) -> None:
+        """While the database cannot tell, try again: until then this slot, and not a new one of its name, may work."""
+        if actor is None:
+            return
+        try:
+            self._confirm()
+        except FencedError as error:
+            log.error("%s is not killed: %s", name, error)
+        except DatabaseError as error:
+            log.warning("%s is not killed yet: %s", name, error)
+            if not self._closing.is_set():
+                _later(self._timings.reopen_s, lambda: self._kill_unless_fenced(name, actor))
+        else:
+            kill_actor(actor)
 
 
 def namespace_of(service_id: str) -> str:
@@ -498,16 +541,6 @@ def _cause(error: Exception) -> Cause:
     """Whether the slot died alone or with its node; for some errors, only Ray's message shows this."""
     lost = isinstance(error, NodeDiedError) or "node has died" in str(error)
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
-
-
-def _replace(name: str, reason: str) -> None:
-    log.warning("slot %s is not used (%s); replacing it", name, reason)
-    kill_named_actor(name)
-
-
-def _kill_later(name: str) -> None:
-    """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
-    _later(0.0, lambda: kill_named_actor(name))
 
 
 def _later(seconds: float, action: Callable[[], None]) -> None:

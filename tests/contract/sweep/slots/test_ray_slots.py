@@ -26,7 +26,7 @@ from podium.sweep.slots.ray_nodes import ClusterNode
 from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.slots.ray_slots import OwnDevices, RaySlots, SlotTimings
 from podium.sweep.values.assignment import AttemptKey
-from podium.sweep.values.errors import FencedError
+from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 
 UNAVAILABLE = ActorUnavailableError("no route to the node", None)
@@ -93,6 +93,7 @@ class FakeRay:
         self.nodes = {"id-head": ClusterNode("id-head", "", 0, 0)}
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
+        self.confirm: Callable[[], None] = lambda: None
         monkeypatch.setattr(ray_slots, "alive_nodes", lambda known=None: dict(self.nodes))
         monkeypatch.setattr(ray_slots, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
@@ -105,7 +106,7 @@ class FakeRay:
         plan = DevicePlan("cpu", count or len(self.actors))
         data = DataDirectory(Path("data"))
         devices = OwnDevices(plan, data=data, namespace="podium-test", trials_per_device=trials_per_device)
-        self._made = RaySlots(inbox, devices, epoch=7, timings=timings)
+        self._made = RaySlots(inbox, devices, epoch=7, confirm=lambda: self.confirm(), timings=timings)
         return self._made, inbox
 
     def close(self) -> None:
@@ -366,3 +367,78 @@ def test_unavailable_slot_is_lost_at_once_if_no_raylet_listens_on_its_node(fake_
     slots.send("b:cpu-0", 0, [])
     lost = _next(inbox)
     assert isinstance(lost, SlotLost) and lost.cause is Cause.NODE_LOST
+
+
+def test_replaced_scheduler_kills_and_creates_no_slot(fake_ray: FakeRay) -> None:
+    """The next one may use the slots, which Ray knows by their names alone."""
+    _join(fake_ray, "b", "id-b", cpus=1)
+    slots, inbox = fake_ray.slots(1, replace(FAST, reopen_s=0.02))
+    slots.open_missing()
+    _opened_ids(inbox, 2)
+    created = list(fake_ray.created)
+    asked = queue.Queue[None]()
+
+    def fenced() -> None:
+        asked.put(None)
+        raise FencedError("as played")
+
+    fake_ray.confirm = fenced
+    slots.kill("b:cpu-0")
+    for _ in range(2):  # before it is killed, and before it is created again
+        asked.get(timeout=10)
+    fake_ray.actors["slot-cpu-0"].exchanges = [ActorDiedError()]
+    slots.send("cpu-0", 0, [])
+    asked.get(timeout=10)
+    del fake_ray.nodes["id-b"]
+    asked.get(timeout=10)
+    assert isinstance(_next(inbox), SlotLost) and isinstance(_next(inbox), SlotLost) and _is_silent(inbox)
+    assert fake_ray.killed == [] and fake_ray.created == created
+
+
+def test_slot_is_killed_as_soon_as_the_lease_can_be_confirmed(fake_ray: FakeRay) -> None:
+    fake_ray.actors = {"slot-cpu-0": FakeActor("cpu-0")}
+    slots, _ = fake_ray.slots(timings=replace(FAST, reopen_s=0.02))
+    slots.attach()
+    tried = queue.Queue[None]()
+
+    def unknown() -> None:
+        tried.put(None)
+        raise DatabaseError("no connection, as played")
+
+    fake_ray.confirm = unknown
+    slots.kill("cpu-0")
+    for _ in range(2):
+        tried.get(timeout=10)
+    assert fake_ray.killed == []
+    fake_ray.confirm = lambda: None
+    until_s = time.monotonic() + 10
+    while not fake_ray.killed and time.monotonic() < until_s:
+        time.sleep(0.01)
+    assert fake_ray.killed == [fake_ray.actors["slot-cpu-0"]]
+
+
+def test_attach_after_the_lease_was_lost_kills_nothing(fake_ray: FakeRay) -> None:
+    def fenced() -> None:
+        raise FencedError("as played")
+
+    fake_ray.actors = {"slot-cpu-0": FakeActor("cpu-0", opens=[ActorDiedError()])}
+    slots, _ = fake_ray.slots()
+    fake_ray.confirm = fenced
+    with pytest.raises(FencedError):
+        slots.attach()
+    assert fake_ray.killed == []
+
+
+def test_nodes_are_not_followed_after_a_keeper_has_refused_this_scheduler(
+    fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slots, _ = fake_ray.slots(1)
+    slots.open_missing()
+    (follower,) = [each for each in threading.enumerate() if each.name == "nodes"]
+
+    def refused(*_: object) -> list[SlotPlace]:
+        raise FencedError("the node b belongs to the scheduler with epoch 8")
+
+    monkeypatch.setattr(OwnDevices, "places", refused)
+    follower.join(timeout=10)
+    assert not follower.is_alive()
