@@ -37,9 +37,9 @@ LISTEN_S = 1.0  # between two checks whether to end
 # A connection whose server is gone without a word ends after this time, before the heartbeats of an event loop that
 # waits for it are missed (20 s).
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
-# Of a process in a write transaction, which holds the lock of all writes: the server ends the session of one that was
-# suspended, and its transaction.
-IDLE_WRITE_S = 10
+# Of a process in a write transaction, which holds locks that others wait for: the server ends the session of one that
+# was suspended, and its transaction.
+IDLE_WRITE_S = 10.0
 
 _LOCK = 0x706F6469756D  # "podium"; the key belongs to the database, so that services do not share it
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -47,7 +47,6 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _WRITE = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_FAST = f"{_BEGIN}; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_UNORDERED = f"{_BEGIN}; SET LOCAL synchronous_commit = off"
-_END_IDLE = f"SET idle_in_transaction_session_timeout = {IDLE_WRITE_S * 1000}"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _END_SESSIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -87,7 +86,15 @@ class _Progress:
 class PostgresDatabase:
     """A PostgreSQL database in one process. See `podium.db.schema.engine.Database`."""
 
-    def __init__(self, url: str, *, service: str | None = None, busy_s: float = BUSY_S, holder: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        service: str | None = None,
+        busy_s: float = BUSY_S,
+        idle_write_s: float = IDLE_WRITE_S,
+        holder: str = "",
+    ) -> None:
         """A database, to which nothing is connected yet.
 
         Args:
@@ -95,6 +102,7 @@ class PostgresDatabase:
             service: The name of the service whose database it must be: each new connection is checked, and may
                 raise `WrongDatabaseError`. None: any.
             busy_s: The longest wait for a connection or a lock.
+            idle_write_s: The longest wait of the server for the next statement of a write transaction.
             holder: The start of the service to which this process belongs; its sessions can be ended by this name.
         """
         self.name = where(url)  # for messages
@@ -102,7 +110,9 @@ class PostgresDatabase:
         self._service = service
         self._session_name = session_name(holder) if holder else ""
         self._busy_s = busy_s
-        self._writer = self._engine(_END_IDLE, pool_size=1, max_overflow=0)
+        end_idle = f"idle_in_transaction_session_timeout = {round(idle_write_s * 1000)}"
+        self._write_unordered = f"{_WRITE_UNORDERED}; SET LOCAL {end_idle}"  # in a session of readers
+        self._writer = self._engine(f"SET {end_idle}", pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
         self._closed = threading.Event()
@@ -126,7 +136,7 @@ class PostgresDatabase:
     @contextmanager
     def write_unordered(self) -> Iterator[Connection]:
         """See `Database`: without the lock of all writes."""
-        with self._explained("write to") as progress, self._begin(self._readers, _WRITE_UNORDERED) as connection:
+        with self._explained("write to") as progress, self._begin(self._readers, self._write_unordered) as connection:
             yield connection
             progress.committing = True
             connection.commit()

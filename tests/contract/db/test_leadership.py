@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -189,13 +189,50 @@ def test_leader_suspended_in_a_transaction_cannot_commit(database: Database, clo
     new.close()
 
 
-def test_role_that_may_not_end_sessions_takes_the_lease_all_the_same(database: Database, clock: FakeClock) -> None:
+@pytest.fixture
+def suspended() -> Iterator[PostgresDatabase]:
+    """The database as a process sees it that is suspended in a write: the server soon ends such a session."""
+    opened = PostgresDatabase(postgres_server().url(NAME), holder="a", idle_write_s=0.5)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("unordered", [True, False])
+def test_role_that_may_not_end_sessions_takes_the_lease_all_the_same(
+    database: Database, clock: FakeClock, suspended: PostgresDatabase, unordered: bool
+) -> None:
+    """The leader is suspended between its renewal and the commit of it."""
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("only services on a server have a standby")
+
     def refused(_: str) -> None:
         raise DatabaseError("permission denied")
 
     Leadership(database, Contender("a"), clock=clock).turn()
-    clock.now += EXPIRY_S + 1
-    assert Leadership(database, Contender("b"), clock=clock, end_sessions=refused).turn().epoch == 2
+    epochs: list[int] = []
+    write = suspended.write_unordered if unordered else suspended.write
+    with pytest.raises(DatabaseError), write() as connection:
+        assert leader_lease.renew(connection, "a", 1, clock())
+        clock.now += EXPIRY_S + 1
+        epochs.append(Leadership(database, Contender("b"), clock=clock, end_sessions=refused).turn().epoch)
+    assert epochs == [2]
+
+
+def test_standby_that_is_suspended_does_not_stop_the_others(
+    database: Database, clock: FakeClock, suspended: PostgresDatabase
+) -> None:
+    """Its row is old, so the others remove it."""
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("only services on a server have a standby")
+    for name in ("leader", "a", "b"):
+        Leadership(database, Contender(name), clock=clock).turn()
+    with pytest.raises(DatabaseError), suspended.write_unordered() as connection:
+        leader_lease.stand_by(connection, Contender("a"), clock())
+        clock.now += leader_lease.FORGET_S + 1
+        with database.write_unordered() as of_another:
+            leader_lease.stand_by(of_another, Contender("b"), clock())
+    with database.read() as connection:
+        assert [each.holder for each in leader_lease.waiting(connection, clock())] == ["b"]
 
 
 Step = tuple[str, int, float]

@@ -59,6 +59,16 @@ def test_only_durable_writes_wait_for_the_disk(database: PostgresDatabase, durab
         assert connection.execute(text("SHOW synchronous_commit")).scalar_one() == "on"
 
 
+def test_only_writes_end_when_their_process_is_suspended(database: PostgresDatabase) -> None:
+    show = text("SHOW idle_in_transaction_session_timeout")
+    for _ in range(2):  # the second time with the same connections
+        for write in (database.write, database.write_unordered):
+            with write() as connection:
+                assert connection.execute(show).scalar_one() == "10s"
+        with database.read() as connection:
+            assert connection.execute(show).scalar_one() == "0"
+
+
 def test_restart_between_transactions_is_not_noticed(server: PostgresServer, database: PostgresDatabase) -> None:
     add(database, "before")
     assert kinds(database) == ["before"]
