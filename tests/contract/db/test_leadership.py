@@ -255,6 +255,7 @@ def test_whoever_writes_is_the_last_that_took_the_lease(database: Database, step
     contenders = [Leadership(database, Contender(str(each)), clock=clock) for each in range(3)]
     scheduler: dict[int, int] = {}  # the epoch with which the scheduler of a contender writes
     frozen: set[int] = set()
+    stopped: set[int] = set()  # a later start has another name
     leader, last_epoch, renewed = None, 0, START
     for what, who, seconds in steps:
         if what == "wait":
@@ -263,10 +264,11 @@ def test_whoever_writes_is_the_last_that_took_the_lease(database: Database, step
             frozen.add(who)
         elif what == "wake":
             frozen.discard(who)
-        elif who in frozen:
+        elif who in frozen | stopped:
             continue
         elif what == "stop" and leader == who:
             contenders[who].release()
+            stopped.add(who)
             leader, renewed = None, -EXPIRY_S
         elif what == "turn":
             epoch = contenders[who].turn().epoch
