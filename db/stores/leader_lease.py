@@ -37,7 +37,7 @@ class Contender:
     def succeeds(self, other: Contender) -> bool:
         """Whether the other one was an earlier start of this service, which has ended: the folder was locked."""
         service, hyphen, _ = self.holder.partition("-")
-        return bool(hyphen) and other.holder.partition("-")[0] == service
+        return bool(hyphen) and other.holder != self.holder and other.holder.partition("-")[0] == service
 
 
 @dataclass(frozen=True, slots=True)

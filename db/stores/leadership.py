@@ -59,12 +59,12 @@ class Leadership:
 
         An earlier process of the same start of the service has led with the same epoch.
         """
-        with self._database.read() as connection:
-            lease = leader_lease.read(connection, self._now())
+        lease = self._read()
         if lease is not None and lease.leader.holder == self._contender.holder:
             self._epoch = lease.epoch
             if self._renew():
                 return Standing(self._epoch, lease)
+            lease = self._read()  # another service has taken it in the meantime
         self._epoch = 0
         if lease is None or lease.has_expired or self._contender.succeeds(lease.leader):
             self._take(lease)
@@ -78,6 +78,10 @@ class Leadership:
         with self._database.write_unordered() as connection:
             leader_lease.release(connection, self._contender.holder, self._epoch)
             leader_lease.leave(connection, self._contender.holder)
+
+    def _read(self) -> Lease | None:
+        with self._database.read() as connection:
+            return leader_lease.read(connection, self._now())
 
     def _renew(self) -> bool:
         with self._database.write_unordered() as connection:

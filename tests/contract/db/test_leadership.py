@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 
 from podium.db.schema import tables
 from podium.db.schema.dialect import database_clock
@@ -101,6 +102,27 @@ def test_service_that_was_started_again_takes_it_at_once(
     assert contender("a-1").turn().epoch == 1
     assert contender("a-2").turn().epoch == 2
     assert contender("b-1").turn().epoch == 0
+
+
+def test_leader_whose_lease_is_taken_during_its_renewal_ends_no_session(
+    database: Database, clock: FakeClock, contender: Callable[[str], Leadership], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own scheduler and host still read and write."""
+    ended: list[str] = []
+    first = Leadership(database, Contender("a-1"), clock=clock, end_sessions=ended.append)
+    assert first.turn().epoch == 1
+    renewal = database.write_unordered
+
+    def taken_before() -> AbstractContextManager[Connection]:
+        monkeypatch.undo()
+        clock.now += EXPIRY_S + 1
+        assert contender("b-1").turn().epoch == 2
+        return renewal()
+
+    monkeypatch.setattr(database, "write_unordered", taken_before)
+    standing = first.turn()
+    assert standing.epoch == 0 and standing.lease is not None and standing.lease.leader.holder == "b-1"
+    assert ended == []
 
 
 def test_takeover_fences_scheduler_and_host(
