@@ -12,6 +12,7 @@ import signal
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 from podium.api.serve.leader_conditions import is_led, refuse
 from podium.api.serve.wake_forwarding import WakeForwarding
@@ -46,6 +47,8 @@ def run(settings: ServiceSettings) -> None:
     told: int | None = None
     earlier: Standing | None = None
     while not stopping.is_set():
+        contender = replace(contender, ray=cluster_id(settings) or contender.ray)  # it may have been started again
+        leadership.use_ray(contender.ray)
         try:
             standing = leadership.turn()
         except DatabaseError as error:

@@ -104,10 +104,14 @@ def take(
     return epoch
 
 
-def renew(connection: Connection, holder: str, epoch: int, now: float | None = None) -> bool:
-    """Renew the lease; whether it still belongs to this start of a service. May be called in an unordered write."""
-    mine = (leader_lease.c.holder == holder, leader_lease.c.epoch == epoch)
-    return connection.execute(update(leader_lease).where(*mine).values(renewed_at=_now(now))).rowcount > 0
+def renew(connection: Connection, contender: Contender, epoch: int, now: float | None = None) -> bool:
+    """Renew the lease; whether it still belongs to this start of a service. May be called in an unordered write.
+
+    The Ray cluster of the service may have changed: it has another id after its head was started again.
+    """
+    mine = (leader_lease.c.holder == contender.holder, leader_lease.c.epoch == epoch)
+    renewed = update(leader_lease).where(*mine).values(renewed_at=_now(now), ray=contender.ray)
+    return connection.execute(renewed).rowcount > 0
 
 
 def release(connection: Connection, holder: str, epoch: int) -> None:

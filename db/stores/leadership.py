@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium.db.schema.engine import Database
 from podium.db.stores import leader_lease
@@ -52,6 +52,10 @@ class Leadership:
         self._clock = clock
         self._epoch = 0
 
+    def use_ray(self, ray: str) -> None:
+        """Set the id of the Ray cluster of this service, which the next renewal writes."""
+        self._contender = replace(self._contender, ray=ray)
+
     def turn(self) -> Standing:
         """Renew the lease, or take it if that is allowed, or record that this service stands by.
 
@@ -85,7 +89,7 @@ class Leadership:
 
     def _renew(self) -> bool:
         with self._database.write_unordered() as connection:
-            return leader_lease.renew(connection, self._contender.holder, self._epoch, self._now())
+            return leader_lease.renew(connection, self._contender, self._epoch, self._now())
 
     def _take(self, lease: Lease | None) -> None:
         if lease is not None:

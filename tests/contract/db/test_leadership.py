@@ -80,6 +80,16 @@ def test_renewed_lease_does_not_expire(clock: FakeClock, contender: Callable[[st
         assert second.turn().epoch == 0
 
 
+def test_leader_says_which_ray_cluster_it_uses_now(database: Database, clock: FakeClock) -> None:
+    leader = Leadership(database, Contender("a", ray="session 1"), clock=clock)
+    for each in ("session 1", "session 2"):
+        leader.use_ray(each)
+        assert leader.turn().epoch == 1
+        with database.read() as connection:
+            lease = leader_lease.read(connection, clock())
+        assert lease is not None and lease.leader.ray == each
+
+
 def test_restarted_process_of_the_leader_keeps_its_epoch(
     clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
@@ -234,7 +244,7 @@ def test_role_that_may_not_end_sessions_takes_the_lease_all_the_same(
     epochs: list[int] = []
     write = suspended.write_unordered if unordered else suspended.write
     with pytest.raises(DatabaseError), write() as connection:
-        assert leader_lease.renew(connection, "a", 1, clock())
+        assert leader_lease.renew(connection, Contender("a"), 1, clock())
         clock.now += EXPIRY_S + 1
         epochs.append(Leadership(database, Contender("b"), clock=clock, end_sessions=refused).turn().epoch)
     assert epochs == [2]
