@@ -15,7 +15,7 @@ from filelock import FileLock
 from podium.api.serve import artifact_store, shared_imports, standby_requirements, unfinished_files
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
-from podium.api.serve.service_lock import service_locked
+from podium.api.serve.service_lock import all_services_locked, service_locked
 from podium.api.serve.supervisor import Supervisor
 from podium.db.schema import database_binding, database_url
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -41,12 +41,13 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     if not (url or settings.database_url_file or data.database_binding.exists()):
         refuse_network(data.root)
     data.prepare()
-    with service_locked(data, "use it, or another --data-dir"):
+    locked = service_locked if settings.standby else all_services_locked  # a standby shares its directory
+    with locked(data, "use it, or another --data-dir"):
         try:
             settings.runtime.prepare()
             settings, remembered = _with_database(settings, url)
             standby_requirements.check(settings)
-            if not settings.standby:  # otherwise others may be writing
+            if not (settings.standby or data.services()):  # otherwise writers of other machines may have them
                 unfinished_files.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)

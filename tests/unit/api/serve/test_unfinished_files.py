@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from podium.api.serve import ports, startup, supervisor, unfinished_files
+from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.values.errors import DataDirectoryError
 
 DEAD = 4194399
 
@@ -51,13 +53,7 @@ def test_files_of_a_running_backup_and_complete_files_are_kept(data: DataDirecto
     assert all(path.exists() for path in stay)
 
 
-def test_serve_removes_them_before_it_starts_the_components(
-    data: DataDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = data.root / f".service.json.{DEAD}.tmp"
-    left.touch()
-    seen: list[bool] = []
-    monkeypatch.setattr(supervisor.Supervisor, "run", lambda *_: seen.append(left.exists()))
+def _serve(data: DataDirectory) -> None:
     settings = ServiceSettings(
         str(data.root), str(data.root.parent / "run"), port=ports.free_port(), gateway_port=ports.free_port()
     )
@@ -67,4 +63,37 @@ def test_serve_removes_them_before_it_starts_the_components(
         startup.serve(settings, lambda _: None)
     finally:
         os.umask(mask)
-    assert seen == [False]
+
+
+@pytest.fixture
+def left(data: DataDirectory) -> Path:
+    """A file of a process that does not run on this machine."""
+    file = data.root / f".service.json.{DEAD}.tmp"
+    file.touch()
+    return file
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_serve_removes_them_before_it_starts_the_components_unless_others_share_the_directory(
+    data: DataDirectory, left: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(supervisor.Supervisor, "run", lambda *_: seen.append(left.exists()))
+    if shared:
+        DataDirectory(data.root, "alpha").prepare()
+    _serve(data)
+    assert seen == [shared]
+
+
+def test_serve_starts_on_no_directory_that_a_running_standby_shares(
+    data: DataDirectory, left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor.Supervisor, "run", lambda *_: pytest.fail("it was started"))
+    standby = DataDirectory(data.root, "alpha")
+    standby.prepare()
+    with (
+        service_locked(standby, "stop it"),
+        pytest.raises(DataDirectoryError, match="is already running on"),
+    ):
+        _serve(data)
+    assert left.exists() and not data.database_binding.exists()
