@@ -146,7 +146,7 @@ def test_files_are_previewed_and_images_have_a_slider(stage: Stage, visitor: Vis
     slider.press("ArrowLeft")
     expect(page.get_by_role("img", name="val/samples, step 10")).to_be_visible()
     picture = page.get_by_role("img", name="val/samples, step 10")
-    assert picture.evaluate("image => image.complete && image.naturalWidth") == 8
+    expect(picture).to_have_js_property("naturalWidth", 8)
     page.get_by_role("button", name="Preview artifacts/table.csv").click()
     expect(page.get_by_role("columnheader", name="epoch")).to_be_visible()
     page.get_by_role("button", name="Preview artifacts/drawing.svg").click()

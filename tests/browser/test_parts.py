@@ -50,6 +50,7 @@ def test_part_that_is_gone_reloads_the_page_once_and_is_then_reported(stage: Sta
     expect(page.get_by_role("heading", name="Ensembles", exact=True)).to_be_visible()
 
     page.go_back()
+    expect(report).to_be_visible()
     page.unroute(DEVICES, gone)
     page.get_by_role("button", name="Reload the page").click()
     expect(page.get_by_role("heading", name="Devices", exact=True)).to_be_visible()

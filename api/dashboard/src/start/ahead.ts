@@ -15,12 +15,16 @@ export function sendAhead(path: string): void {
 
 /** The response to a request that was sent ahead: once, and only while it is fresh; undefined if there is none. */
 export function takeAhead(request: Request): Promise<Response> | undefined {
-  if (sent.size === 0 || request.method !== "GET") return undefined;
+  if (request.method !== "GET") sent.clear(); // a login changes what is answered
+  if (sent.size === 0) return undefined;
   const name = nameOf(new URL(request.url));
   const found = sent.get(name);
   sent.delete(name);
   if (!found || performance.now() - found.at > FRESH_MS) return undefined;
-  return found.answer.catch(() => fetch(request));
+  return found.answer.then(
+    answer => (answer.ok ? answer : fetch(request)),
+    () => fetch(request),
+  );
 }
 
 /** The address without regard to the order of its query. */

@@ -27,25 +27,27 @@ export function useRows(count: number): Rows {
     if (!found) return;
     const page = found.closest("main") ?? found;
     view.current = { frame: found, page };
+    let isFirst = true; // later, the head above the table may become lower without a scroll event
     const measure = () => {
       const scrolled = page.scrollTop - topOf(found, page); // negative: px above the table
       const top = Math.max(0, Math.floor(scrolled / ROW_PX));
-      const above = Math.max(stickyPx(), -scrolled);
+      const above = isFirst ? Math.max(stickyPx(), -scrolled) : 0;
       const shown = Math.ceil(((page.clientHeight || 700) - above) / ROW_PX);
       setInView(before => (before.top === top && before.shown >= shown ? before : { top, shown }));
     };
-    const onScroll = () => {
+    const measureAll = () => {
+      isFirst = false;
       setAhead(AHEAD);
       measure();
     };
     measure();
-    const stopWaiting = whenIdle(() => setAhead(AHEAD));
-    page.addEventListener("scroll", onScroll, { passive: true });
+    const stopWaiting = whenIdle(measureAll);
+    page.addEventListener("scroll", measureAll, { passive: true });
     const observer = new ResizeObserver(measure);
     observer.observe(page);
     return () => {
       stopWaiting();
-      page.removeEventListener("scroll", onScroll);
+      page.removeEventListener("scroll", measureAll);
       observer.disconnect();
       view.current = null;
     };
