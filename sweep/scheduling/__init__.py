@@ -52,6 +52,7 @@ Modules:
                                 that waits. Pure
     intervals                   Begins and ends the intervals of trials whose sweep has a population. Pure
     joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
+    lease_confirmation          Asks the database whether this scheduler may still act on slots
     live_sweep                  An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial                  An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                        Entry point of the scheduler process: connects Ray, Optuna and the database, and runs

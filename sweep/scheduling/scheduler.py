@@ -31,6 +31,7 @@ from podium.sweep.scheduling.disk_gate import reports_full_disk
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.gang_events import advance_gangs, next_due_s
 from podium.sweep.scheduling.gang_reservation import ReservationHolder
+from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
@@ -211,21 +212,9 @@ class Scheduler:
         return Instant(self._clock.wall_s(), self._clock.monotonic_s(), shortage)
 
     def _kill_stuck_slots(self) -> None:
-        """Kill them, unless they are silent because another scheduler has opened them: this one was suspended.
-
-        Raises `FencedError` then. Kills nothing while the database cannot tell.
-        """
+        """Kill them, unless another scheduler has opened them: this one was suspended. Raises `FencedError` then."""
         stuck = list(self._watchdog.stuck(self._state.ledger, self._state.sweeps, self._clock.monotonic_s()))
-        if not stuck:
-            return
-        try:
-            self._recorder.confirm()
-        except (FencedError, DamagedError):
-            raise
-        except DatabaseError as error:
-            log.error("cannot confirm the lease, so stuck slots are not killed yet: %s", error)
-            return
-        for slot, reason in stuck:
+        for slot, reason in stuck if stuck and is_confirmed(self._recorder) else ():
             log.error("slot %s %s; killing it", slot.device.device_id, reason)
             self._pool.kill(slot.device.device_id)
 

@@ -219,10 +219,10 @@ def test_every_message_and_event_has_a_handler() -> None:
 # Structure of the code.
 
 PURE = (
-    "actions", "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide",
-    "decision", "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep",
-    "live_trial", "past_trials", "scheduler_state", "search_answers", "slot_watchdog", "sweep_budget", "sweep_endings",
-    "trial_placement", "wait_and_idle_reasons",
+    "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide", "decision",
+    "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial",
+    "past_trials", "scheduler_state", "search_and_cleanup_actions", "search_answers", "slot_watchdog", "sweep_budget",
+    "sweep_endings", "trial_placement", "wait_and_idle_reasons",
 )  # fmt: skip
 IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
 
