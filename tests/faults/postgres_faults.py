@@ -117,14 +117,14 @@ class FaultedServer:
     def _fill_disk(self) -> None:
         """Fill the file system of the server, which may end because of it."""
         assert self._disk is not None
-        begun = self.server.log.stat().st_size
+        log_start = self.server.log.stat().st_size
         ballast = self._disk / "ballast"
         with suppress(OSError), ballast.open("wb") as file:
             while True:
                 file.write(bytes(1 << 16))
                 file.flush()
         until_s = time.monotonic() + FILLS_S
-        while _NO_SPACE not in self.server.log.read_bytes()[begun:]:
+        while _NO_SPACE not in self.server.log.read_bytes()[log_start:]:
             if time.monotonic() > until_s:
                 raise NotHealthyError(f"the server needed no space within {FILLS_S:g} s: the fault had no effect")
             time.sleep(0.1)
