@@ -1,7 +1,7 @@
 """Entry point of the leadership process: renews the lease of this service, or takes it; only with PostgreSQL.
 
 `python -P -m podium.api.serve.leadership_process FILE`, started by the supervisor, which starts scheduler and host when
-it receives the epoch of the lease, and ends them when another service leads. It forwards wake-ups between services: what
+it gets the epoch of the lease, and ends them when another service leads. It forwards wake-ups between services: what
 a client has written through the api of a standby wakes the leader.
 """
 
