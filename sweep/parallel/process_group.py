@@ -34,6 +34,10 @@ _LOST_WORDS = (
 _OWN_WORDS = ("gloo/transport/tcp/device",)  # no address of this machine, which is gloo's error as well
 _STORES: dict[RankEnvironment, TCPStore] = {}  # others may read that of rank 0 after its block, and it may join again
 _JOINS: Counter[RankEnvironment] = Counter()  # how often this process has joined: each block has keys of its own
+# The process group of the last block. If the reducer of a DistributedDataParallel had the last reference to it, it would
+# wait for gloo's threads with the GIL, which these may need to drop the tensors of the last operation: a deadlock, see
+# https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without the GIL.
+_LAST: list[dist.ProcessGroup] = []
 
 
 class Group:
@@ -163,7 +167,8 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
             raise lost from error
         raise
     finally:
-        if dist.is_initialized():
+        if dist.group.WORLD is not None:
+            _LAST[:] = [dist.group.WORLD]
             dist.destroy_process_group()
 
 
