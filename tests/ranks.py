@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +21,7 @@ from pathlib import Path
 
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
+from tests.rank_template import MESSAGE_BYTES
 from tests.repository import ROOT
 
 PROGRAMS = ROOT / "tests" / "integration" / "rank_programs"
@@ -32,20 +38,78 @@ class RankResult:
     errors: str
 
 
-class RunningRanks:
-    """The running ranks of a program."""
+class RankTemplate:
+    """The process from which ranks are forked; see `tests.rank_template`."""
 
-    def __init__(self, ranks: Mapping[int, subprocess.Popen[str]]) -> None:
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="podium-ranks-"))
+        self._connection, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._statuses: dict[int, int] = {}
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.rank_template", str(other.fileno())],
+                cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=[other.fileno()],
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **WITHOUT_GPUS},
+            )  # fmt: skip
+
+    def fork(self, command: Sequence[str | Path], environment: Mapping[str, str], folder: Path) -> int:
+        """Start a script with arguments; its process id."""
+        request = {"command": list(map(str, command)), "environment": dict(environment), "folder": str(folder)}
+        self._connection.settimeout(TIMEOUT_S)
+        self._connection.send(json.dumps(request).encode())
+        while "status" in (answer := self._receive()):
+            pass
+        pid: int = answer["pid"]
+        return pid
+
+    def wait(self, pid: int, timeout_s: float) -> int:
+        """The exit status of a process. Raises `TimeoutError`."""
+        deadline = time.monotonic() + timeout_s
+        while pid not in self._statuses:
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            self._receive()
+        return self._statuses[pid]
+
+    def has_ended(self, pid: int) -> bool:
+        """Whether the status of a process is known."""
+        return pid in self._statuses
+
+    def close(self) -> None:
+        """End the template."""
+        self._connection.close()
+        self._process.wait(30)
+        shutil.rmtree(self.folder)
+
+    def _receive(self) -> dict[str, int]:
+        answer: dict[str, int] = json.loads(self._connection.recv(MESSAGE_BYTES))
+        if "status" in answer:
+            self._statuses[answer["pid"]] = answer["status"]
+        return answer
+
+
+@functools.cache
+def rank_template() -> RankTemplate:
+    """The template of this process, which ends with it."""
+    template = RankTemplate()
+    atexit.register(template.close)
+    return template
+
+
+class RunningRanks:
+    """The running ranks of a program: their process ids."""
+
+    def __init__(self, ranks: Mapping[int, int], folders: Mapping[int, Path]) -> None:
         self.ranks = ranks
+        self._folders = folders
 
     def results(self, timeout_s: float = TIMEOUT_S) -> list[RankResult]:
-        """Wait for all ranks, by rank; fails after `timeout_s`."""
+        """Wait for all ranks, by rank. Raises `TimeoutError`."""
         deadline = time.monotonic() + timeout_s
         found = []
-        for rank in sorted(self.ranks):
-            process = self.ranks[rank]
-            output, errors = process.communicate(timeout=max(1.0, deadline - time.monotonic()))
-            found.append(RankResult(process.returncode, output, errors))
+        for rank, pid in sorted(self.ranks.items()):
+            status = rank_template().wait(pid, deadline - time.monotonic())
+            output, errors = ((self._folders[rank] / name).read_text() for name in ("output", "errors"))
+            found.append(RankResult(status, output, errors))
         return found
 
 
@@ -62,14 +126,17 @@ def running_ranks(
     variables = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     if served:
         variables["TORCHELASTIC_USE_AGENT_STORE"] = "True"
-    ranks = {rank: _start(command, rank, variables) for rank in range(size) if rank not in missing}
-    try:
-        yield RunningRanks(ranks)
-    finally:
-        for process in ranks.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+    with tempfile.TemporaryDirectory(dir=rank_template().folder) as parent:
+        folders = {rank: Path(parent) / str(rank) for rank in range(size) if rank not in missing}
+        ranks = {rank: _start(command, rank, variables, folder) for rank, folder in folders.items()}
+        try:
+            yield RunningRanks(ranks, folders)
+        finally:
+            for pid in ranks.values():
+                if not rank_template().has_ended(pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(pid, signal.SIGKILL)
+                    rank_template().wait(pid, TIMEOUT_S)
 
 
 def run_ranks(command: Sequence[str | Path], size: int, *, timeout_s: float = TIMEOUT_S) -> list[RankResult]:
@@ -80,17 +147,9 @@ def run_ranks(command: Sequence[str | Path], size: int, *, timeout_s: float = TI
     return results
 
 
-def _start(command: Sequence[str | Path], rank: int, variables: Mapping[str, str]) -> subprocess.Popen[str]:
-    own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **WITHOUT_GPUS}
-    return subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        env={**os.environ, **variables, **own},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def _start(command: Sequence[str | Path], rank: int, variables: Mapping[str, str], folder: Path) -> int:
+    folder.mkdir()
+    return rank_template().fork(command, {"RANK": str(rank), "LOCAL_RANK": str(rank), **variables}, folder)
 
 
 def _free_port() -> int:
