@@ -34,9 +34,9 @@ _LOST_WORDS = (
 _OWN_WORDS = ("gloo/transport/tcp/device",)  # no address of this machine, which is gloo's error as well
 _STORES: dict[RankEnvironment, TCPStore] = {}  # others may read that of rank 0 after its block, and it may join again
 _JOINS: Counter[RankEnvironment] = Counter()  # how often this process has joined: each block has keys of its own
-# The process group of the last block. If the reducer of a DistributedDataParallel had the last reference to it, it would
-# wait for gloo's threads with the GIL, which these may need to drop the tensors of the last operation: a deadlock, see
-# https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without the GIL.
+# The process group of the last block. If the reducer of a DistributedDataParallel had the last reference to it, it
+# would wait with the GIL for threads of gloo that may need it to drop the tensors of the last operation: a deadlock,
+# see https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without the GIL.
 _LAST: list[dist.ProcessGroup] = []
 
 

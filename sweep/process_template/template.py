@@ -44,9 +44,11 @@ from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
 RAY_WORKERS = "podium.sweep.slots.ray_worker_template"
-# What forked processes would otherwise import themselves, each once.
+# What forked processes would otherwise import themselves, each once. The first optimizer of a process, and
+# DistributedDataParallel, import `torch._dynamo`: a second of processor time.
 SHARED_IMPORTS = (
     "numpy.random",
+    "torch._dynamo",
     "podium.sweep.training.fit",
     "podium.sweep.trial_process.fork_server",
     "podium.ensemble.worker.worker_process",

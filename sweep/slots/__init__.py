@@ -9,7 +9,6 @@ Modules:
     attempt_limits           Ends an attempt on request, and when it reaches a limit on time or disk usage
     attempt_usage_watch      Measures what an attempt uses, once per second, and ends it above its memory limit
     condition_variable       Waits until a condition holds, evaluated at each change
-    early_imports            What a fork server imports before it forks an attempt, besides `program.preload`
     event_queue              The events of a slot that the scheduler has not acknowledged, encoded and bounded
     file_transfer            Sends the files of attempts that have ended to the head, of one attempt after another
     fork_server_client       A slot's client of one fork server: start it, send requests, receive replies

@@ -36,7 +36,7 @@ from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.slots import attempt_end, early_imports
+from podium.sweep.slots import attempt_end
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.attempt_usage_watch import UsageWatch
@@ -272,7 +272,7 @@ class Slot:
         key = assignment.key
         fail_point("slot.before-fork")
         try:
-            await self._select_fork_server(assignment)
+            await self.fork_servers.select(assignment.program.get("preload") or ())
             running = await self._fork(assignment)
         except UserCodeError as error:
             self._refuse(key, str(error), Cause.USER_ERROR)
@@ -294,19 +294,6 @@ class Slot:
         self._spawn(self._limits.enforce_deadlines(running))
         if assignment.gang is not None and assignment.gang.size > 1:
             self._spawn(RankWatch(running, self._limits, self._emit).run())
-
-    async def _select_fork_server(self, assignment: Assignment) -> None:
-        """That with the imports of the attempt. Raises `UserCodeError` and `OSError`."""
-        preload = assignment.program.get("preload") or ()
-        extra = early_imports.for_attempt(assignment)
-        if not extra:
-            await self.fork_servers.select(preload)
-            return
-        try:
-            await self.fork_servers.select((*preload, *extra))
-        except UserCodeError as error:  # the processes import it themselves
-            log.warning("cannot import %s ahead: %s", ", ".join(extra), error)
-            await self.fork_servers.select(preload)
 
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""

@@ -210,6 +210,11 @@ def test_seed_fixes_all_random_generators(slot: SlotDriver) -> None:
     assert first == again != other
 
 
+def test_optimizer_does_not_import_the_compiler(slot: SlotDriver) -> None:
+    """It has hundreds of modules; the template has imported them."""
+    assert slot.result("imports_with_its_optimizer").value < 10
+
+
 def test_torch_runs_in_parallel_after_fork(slot: SlotDriver) -> None:
     assert slot.result("multiplies_in_parallel", threads=2).value == 2.0
     assert slot.result("multiplies_in_parallel").value == 1.0

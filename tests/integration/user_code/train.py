@@ -153,6 +153,19 @@ def draws(trial: Any) -> float:
     return random.random() + float(np.random.random()) + float(torch.rand(()))
 
 
+def imports_with_its_optimizer(trial: Any) -> float:
+    """Return how many modules the first step of an optimizer imports, and print them."""
+    before = set(sys.modules)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    torch.autograd.backward(model(torch.ones(2, 2)).sum())
+    optimizer.step()
+    torch.set_deterministic_debug_mode("error")  # as the built-in program does
+    imported = sorted(set(sys.modules) - before)
+    print(imported)
+    return float(len(imported))
+
+
 def multiplies_in_parallel(trial: Any) -> float:
     size = torch.ones(1500, 1500)
     assert float((size @ size)[0, 0]) == 1500
