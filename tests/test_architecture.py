@@ -29,7 +29,7 @@ LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
     "podium.ensemble.worker.control_messages": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.process_template.template": (*NOT_FOR_TRIALS, "torch", "ray"),
-    "podium.sweep.slots.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),
     "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),

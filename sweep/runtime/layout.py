@@ -128,7 +128,7 @@ class DataDirectory:
 
     @property
     def ray_store(self) -> Path:
-        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_control_store`."""
+        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.ray_cluster.ray_control_store`."""
         return self.own / "ray-store"
 
     @property
@@ -392,7 +392,7 @@ class RuntimeDirectory:
 
     @property
     def ray_workers_socket(self) -> Path:
-        """Takes the raylet's requests for workers; see `podium.sweep.slots.ray_worker_template`."""
+        """Takes the raylet's requests for workers; see `podium.sweep.ray_cluster.ray_worker_template`."""
         return self.root / "ray-workers.sock"
 
     @property

@@ -23,6 +23,9 @@ from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes, service_name
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
+from podium.sweep.ray_cluster import ray_slots
+from podium.sweep.ray_cluster.joined_devices import HeadAccess, JoinedDevices
+from podium.sweep.ray_cluster.ray_slots import DeviceSource, OwnDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
@@ -35,9 +38,6 @@ from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
-from podium.sweep.slots import ray_slots
-from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
-from podium.sweep.slots.ray_slots import DeviceSource, OwnDevices
 from podium.sweep.values.errors import PodiumError
 
 

@@ -1,6 +1,6 @@
 """Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
-`python -P -m podium.sweep.slots.ray_component FILE`. Not all of Ray's processes exit with their parent. The
+`python -P -m podium.sweep.ray_cluster.ray_component FILE`. Not all of Ray's processes exit with their parent. The
 guardian is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve`
 exits (end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is
 killed is started again; the processes that it has forked keep running.
@@ -24,6 +24,9 @@ from filelock import FileLock, Timeout
 
 from podium.sweep.process_template import template_client
 from podium.sweep.process_template.template_launcher import TemplateProcess
+from podium.sweep.ray_cluster import ray_worker_launcher
+from podium.sweep.ray_cluster.ray_connection_settings import address_of
+from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat
 from podium.sweep.runtime.layout import RuntimeDirectory
@@ -38,12 +41,9 @@ from podium.sweep.runtime.process_trees import (
 )
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
-from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_connection_settings import address_of
-from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 
-OWN_RAY = "podium.sweep.slots.ray_head_process"
-JOINED_RAY = "podium.sweep.slots.joined_raylet"
+OWN_RAY = "podium.sweep.ray_cluster.ray_head_process"
+JOINED_RAY = "podium.sweep.ray_cluster.joined_raylet"
 STOP_S = 3.0
 RESTART_S = 1.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes

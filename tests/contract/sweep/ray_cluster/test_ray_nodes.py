@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import ray
 
-from podium.sweep.slots.ray_nodes import NODE_LABEL, ClusterNode, alive_nodes
+from podium.sweep.ray_cluster.ray_nodes import NODE_LABEL, ClusterNode, alive_nodes
 
 
 def _node(node_id: str, name: str = "", *, alive: bool = True, **resources: float) -> dict[str, Any]:

@@ -19,12 +19,12 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutErro
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import StopAttempt
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
+from podium.sweep.ray_cluster import ray_slots
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
+from podium.sweep.ray_cluster.ray_slots import OwnDevices, RaySlots, SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.slots import ray_slots
-from podium.sweep.slots.ray_nodes import ClusterNode
-from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, SlotPlace
-from podium.sweep.slots.ray_slots import OwnDevices, RaySlots, SlotTimings
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause

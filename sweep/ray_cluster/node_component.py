@@ -1,7 +1,7 @@
 """Runs the raylet, the agent and the process template of a node under a guardian, like `ray_component` on the head.
 
-`python -P -m podium.sweep.slots.node_component FILE`. It ends on SIGTERM, when `podium node join` exits (end-of-file on
-standard input), or when the raylet exits: the head has stopped, or has declared this node dead.
+`python -P -m podium.sweep.ray_cluster.node_component FILE`. It ends on SIGTERM, when `podium node join` exits
+(end-of-file on standard input), or when the raylet exits: the head has stopped, or has declared this node dead.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import sys
 from pathlib import Path
 
+from podium.sweep.ray_cluster.ray_component import guard
+from podium.sweep.ray_cluster.ray_slot_actor import NODE_ROOT
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET
-from podium.sweep.slots.ray_component import guard
-from podium.sweep.slots.ray_slot_actor import NODE_ROOT
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     if settings.url:
         agent = "podium.sweep.node_agent.main"
         os.environ[AGENT_SOCKET] = str(settings.runtime.agent_socket)
-    sys.exit(guard(settings.runtime, "podium.sweep.slots.ray_node", agent=agent, ends_with_stdin=bool(agent)))
+    sys.exit(guard(settings.runtime, "podium.sweep.ray_cluster.ray_node", agent=agent, ends_with_stdin=bool(agent)))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Runs the process template and the agent of a node whose Ray belongs to others under a guardian.
 
-`python -P -m podium.sweep.slots.keeper_component FILE`, started by the node keeper, an actor. It ends on SIGTERM, or
-when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but its cache.
+`python -P -m podium.sweep.ray_cluster.keeper_component FILE`, started by the node keeper, an actor. It ends on SIGTERM,
+or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but its cache.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from podium.sweep.ray_cluster.ray_component import PREDECESSOR_S, guard
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
-from podium.sweep.slots.ray_component import PREDECESSOR_S, guard
 
 AGENT = "podium.sweep.node_agent.main"
 

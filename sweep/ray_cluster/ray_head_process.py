@@ -1,6 +1,6 @@
 """Ray's head without its dashboard, its agents and its client server, and with workers forked from a template.
 
-`python -P -m podium.sweep.slots.ray_head_process FILE`, started by the guardian in `ray_component`. It does what
+`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_component`. It does what
 `ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines, which
 takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a
 dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is no option
@@ -31,15 +31,15 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
     persist_port,
 )
 
+from podium.sweep.ray_cluster import ray_worker_launcher
+from podium.sweep.ray_cluster.ray_control_store import RayStore, StoreKeeper
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.process_trees import kill_descendants
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
-from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_control_store import RayStore, StoreKeeper
 from podium.sweep.values.errors import ServiceError
 
-MODULE = "podium.sweep.slots.ray_head_process"
+MODULE = "podium.sweep.ray_cluster.ray_head_process"
 WITHOUT_STORE = "--without-store"
 AGENT_OPTIONS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 # The raylet requires running agents. These do nothing.

@@ -17,10 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots.ray_connection_settings import KEEP_S
 
 PROBATION_S = 20.0
 TOUCH_S = 5.0  # between two records that the head is alive

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.user_environment import without_ray
-from podium.sweep.slots.ray_slot_actor import KeptNode
 from podium.sweep.values.errors import DataDirectoryError, FencedError, ServiceError
 
 KEEPER_PREFIX = "node-keeper-"
@@ -144,7 +144,7 @@ class NodeKeeper:
         log = data.logs / "node.log"
         with log.open("ab") as output:
             self._guardian = subprocess.Popen(
-                [sys.executable, "-P", "-m", "podium.sweep.slots.keeper_component", str(node.save())],
+                [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.keeper_component", str(node.save())],
                 stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
                 env=without_ray(os.environ),
             )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from podium.sweep.slots.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 
 
 class UnusedNodes:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.slots import ray_worker_launcher
-from podium.sweep.slots.ray_head_process import with_worker_launcher
-from podium.sweep.slots.ray_worker_launcher import FORKED, TEMPLATE_SOCKET, TIMEOUT_S
-from podium.sweep.slots.ray_worker_template import worker_arguments
+from podium.sweep.ray_cluster import ray_worker_launcher
+from podium.sweep.ray_cluster.ray_head_process import with_worker_launcher
+from podium.sweep.ray_cluster.ray_worker_launcher import FORKED, TEMPLATE_SOCKET, TIMEOUT_S
+from podium.sweep.ray_cluster.ray_worker_template import worker_arguments
 
 PYTHON = "--language=PYTHON"
 CONTEXT = "--serialized-runtime-env-context="

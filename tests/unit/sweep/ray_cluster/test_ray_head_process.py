@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from ray._private.parameter import RayParams
 
+from podium.sweep.ray_cluster import joined_raylet
+from podium.sweep.ray_cluster.ray_head_process import LeanNode, parameters
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
-from podium.sweep.slots import joined_raylet
-from podium.sweep.slots.ray_head_process import LeanNode, parameters
 from podium.sweep.values.errors import ServiceError
 
 

@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from podium.sweep.process_template.template import WORKER_PID, close_all, receive_line, share_memory
+from podium.sweep.ray_cluster.ray_worker_launcher import FORKED
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process
-from podium.sweep.slots.ray_worker_launcher import FORKED
 
 # Imported before the first request. Most are dependencies of Ray, and another version may not have them.
 _AHEAD = (
@@ -40,7 +40,7 @@ _IMPORTS = (
     "ray._private.node",
     "ray._private.async_compat",
     "ray._private.runtime_env.setup_hook",
-    "podium.sweep.slots.ray_slot_actor",
+    "podium.sweep.ray_cluster.ray_slot_actor",
 )
 WORKER_TEMPLATE = "podium-ray-tmpl"  # the name of this process
 _JOB = "RAY_JOB_ID"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from podium.sweep.slots.ray_nodes import ClusterNode
-from podium.sweep.slots.unused_nodes import UnusedNodes
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 
 NODES = {f"id-{name}": ClusterNode(f"id-{name}", name, 4, 0) for name in "abc"}
 

@@ -1,6 +1,6 @@
 """The raylet of a node that joins the Ray of another machine, with workers forked from a template.
 
-`python -P -m podium.sweep.slots.ray_node FILE`, started by the guardian in `node_component`.
+`python -P -m podium.sweep.ray_cluster.ray_node FILE`, started by the guardian in `node_component`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from ray._private import utils
 from ray._private.parameter import RayParams
 
+from podium.sweep.ray_cluster.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
+from podium.sweep.ray_cluster.ray_nodes import NODE_LABEL
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.node_settings import NodeSettings
-from podium.sweep.slots.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
-from podium.sweep.slots.ray_nodes import NODE_LABEL
 
 
 def parameters(settings: NodeSettings) -> RayParams:

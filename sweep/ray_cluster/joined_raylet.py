@@ -3,8 +3,8 @@
 Ray has no option to keep everything from a node: actors of others that require no resources may be placed on it. To
 let their workers fail would delay these actors, so users of the cluster are trusted with the user of the service.
 
-`python -P -m podium.sweep.slots.joined_raylet FILE`, started by the guardian in `ray_component`. The scheduler connects
-to it, as it connects to Ray's head otherwise.
+`python -P -m podium.sweep.ray_cluster.joined_raylet FILE`, started by the guardian in `ray_component`. The scheduler
+connects to it, as it connects to Ray's head otherwise.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from ray._private import utils
 from ray._private.parameter import RayParams
 
+from podium.sweep.ray_cluster import ray_cluster_id
+from podium.sweep.ray_cluster.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_cluster_id
-from podium.sweep.slots.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 
 REACHABLE_S = 10.0  # Ray itself tries for minutes without a message
 

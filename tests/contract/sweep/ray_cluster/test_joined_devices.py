@@ -9,12 +9,12 @@ import pytest
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from podium.sweep.ray_cluster import joined_devices
+from podium.sweep.ray_cluster.joined_devices import HeadAccess, JoinedDevices
+from podium.sweep.ray_cluster.node_keeper import keeper_name
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.joined_cluster import JoinedCluster
-from podium.sweep.slots import joined_devices
-from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
-from podium.sweep.slots.node_keeper import keeper_name
-from podium.sweep.slots.ray_nodes import ClusterNode
-from podium.sweep.slots.ray_slot_actor import KeptNode
 from podium.sweep.values.errors import DatabaseError, FencedError
 
 NODES = {"id-b": ClusterNode("id-b", "b", 4, 0)}

@@ -24,12 +24,12 @@ from podium.sweep.lifecycle.scheduler_inbox import Inbox, SlotEvents, SlotLeavin
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
+from podium.sweep.ray_cluster.ray_actor_kill import find_actor, first_line, kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode, alive_nodes
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.slots.ray_actor_kill import find_actor, first_line, kill_actor, kill_named_actor
-from podium.sweep.slots.ray_connection_settings import KEEP_S
-from podium.sweep.slots.ray_nodes import ClusterNode, alive_nodes
-from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.device import Device, is_remote
 from podium.sweep.values.errors import DatabaseError, FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause

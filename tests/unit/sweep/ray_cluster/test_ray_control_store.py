@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S, ensure_token, environment
+from podium.sweep.ray_cluster.ray_control_store import RayStore
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots.ray_connection_settings import KEEP_S, ensure_token, environment
-from podium.sweep.slots.ray_control_store import RayStore
 
 
 @pytest.fixture

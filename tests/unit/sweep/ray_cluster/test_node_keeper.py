@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.ray_cluster.node_keeper import NodeKeeperSettings, claim, data_folder, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.ray_slot_actor import KeptNode, RaySlot, SlotPlace
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
-from podium.sweep.slots.node_keeper import NodeKeeperSettings, claim, data_folder, keeper_name, node_of_keeper
-from podium.sweep.slots.ray_slot_actor import KeptNode, RaySlot, SlotPlace
 from podium.sweep.values.errors import DataDirectoryError
 
 SETTINGS = NodeKeeperSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)

@@ -22,16 +22,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
+from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, joined_nodes
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
+from podium.sweep.ray_cluster.ray_slots import create_actor
+from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
+from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
-from podium.sweep.slots.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
-from podium.sweep.slots.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
-from podium.sweep.slots.ray_actor_kill import fence_of, first_line, kill_actor, kill_named_actor
-from podium.sweep.slots.ray_nodes import ClusterNode, draining_nodes, joined_nodes
-from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
-from podium.sweep.slots.ray_slots import create_actor
-from podium.sweep.slots.slot_probe import create_probe, read_answer
-from podium.sweep.slots.unused_nodes import UnusedNodes
 from podium.sweep.values.device import node_name
 from podium.sweep.values.errors import DatabaseError, FencedError
 
@@ -89,7 +89,7 @@ class _Taken:
 
 
 class JoinedDevices:
-    """See `podium.sweep.slots.ray_slots.DeviceSource`. All methods but `request` and `lose` run in one thread."""
+    """See `podium.sweep.ray_cluster.ray_slots.DeviceSource`. All methods but `request` and `lose` run in one thread."""
 
     count_here = 0
 
