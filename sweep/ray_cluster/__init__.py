@@ -3,6 +3,8 @@
 Only this room imports Ray. Runs in the component `ray` and in the scheduler, in slot actors, and on nodes.
 
 Modules:
+    daemon_timer             Calls a function later, in a thread that does not keep its process running
+    fenced_slot_kill         Kills slots, after it is confirmed that no other scheduler has taken over
     joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
                              for each node
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so

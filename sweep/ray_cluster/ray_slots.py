@@ -24,14 +24,16 @@ from podium.sweep.lifecycle.scheduler_inbox import Inbox, SlotEvents, SlotLeavin
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
-from podium.sweep.ray_cluster.ray_actor_kill import find_actor, first_line, kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.daemon_timer import call_later
+from podium.sweep.ray_cluster.fenced_slot_kill import FencedSlotKill
+from podium.sweep.ray_cluster.ray_actor_kill import first_line
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode, alive_nodes
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.values.device import Device, is_remote
-from podium.sweep.values.errors import DatabaseError, FencedError, NoDeviceError
+from podium.sweep.values.errors import FencedError, NoDeviceError
 from podium.sweep.values.failure_causes import Cause
 
 log = logging.getLogger("podium.slots")
@@ -195,12 +197,12 @@ class RaySlots:
         self._devices = devices
         self._nodes = devices.nodes()
         self._epoch = epoch
-        self._confirm = confirm
         self._timings = timings
         self._places: dict[str, SlotPlace] = {}  # by actor name
         self._sessions: dict[str, _Session] = {}  # by device
         self._lock = threading.Lock()  # of the end of a session
         self._closing = threading.Event()
+        self._kills = FencedSlotKill(confirm, retry_s=timings.reopen_s, closing=self._closing)
         self._follower: threading.Thread | None = None
 
     @property
@@ -264,7 +266,7 @@ class RaySlots:
         session = self._sessions.get(device_id)
         if session is None:
             return
-        self._kill_later(session.actor_name)
+        self._kills.kill_later(session.actor_name)
         if is_remote(device_id) and self._end(session):
             # Ray reports the death of an actor on an unreachable node only when it declares the node dead.
             self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
@@ -281,7 +283,7 @@ class RaySlots:
         place = self._places.get(session.actor_name)
         if place is not None:
             self._devices.lose(place)
-        self._kill_later(session.actor_name)
+        self._kills.kill_later(session.actor_name)
 
     def close(self) -> None:
         """Ignore all further results."""
@@ -323,16 +325,16 @@ class RaySlots:
         if call.unavailable_since_s is None:
             call.unavailable_since_s = now_s
         if now_s - call.unavailable_since_s < self._timings.unavailable_s or call.number != session.calls:
-            _later(self._timings.resend_s, lambda: self._send_again(session, call, error))
+            call_later(self._timings.resend_s, lambda: self._send_again(session, call, error))
         elif self._end(session):
-            self._kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
+            self._kills.kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
             self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(error))
 
     def _send_again(self, session: _Session, call: _Call, error: Exception) -> None:
         node = self._node_of(session)
         if node is not None and node.name and node.refuses_connections():
             if self._end(session):
-                self._kill_later(session.actor_name)
+                self._kills.kill_later(session.actor_name)
                 self._lose(session, error, Cause.NODE_LOST)
             return
         self._send(session, call)
@@ -352,7 +354,7 @@ class RaySlots:
             gone = node is None or not node.is_reachable()
             self._lose(session, error, Cause.NODE_LOST if gone else _cause(error))
 
-        _later(self._timings.node_check_s, report)  # a node that ends may end the slot first
+        call_later(self._timings.node_check_s, report)  # a node that ends may end the slot first
 
     def _end(self, session: _Session) -> bool:
         """End a session; whether it had not been ended before."""
@@ -407,7 +409,7 @@ class RaySlots:
                 self._inbox.put(SlotLeaving(session.device_id, reason))
 
     def _on_node_gone(self, place: SlotPlace) -> None:
-        self._kill_later(place.actor_name)  # Ray may still consider the actor alive
+        self._kills.kill_later(place.actor_name)  # Ray may still consider the actor alive
         for session in list(self._sessions.values()):
             if session.actor_name == place.actor_name and self._end(session):
                 self._inbox.put(SlotLost(session.device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
@@ -444,48 +446,25 @@ class RaySlots:
         )  # fmt: skip
         return SlotOpened(device, slot.running, slot.events, slot.sending, slot.folders)
 
+    def _replace(self, name: str, reason: str) -> None:
+        self._kills.kill(name)
+        log.warning("slot %s is not used (%s); replacing it", name, reason)
+
     def _reopen(self, place: SlotPlace) -> None:
         if self._devices.lose(place):
-            _later(self._timings.reopen_s, lambda: self._recreate(place))
+            call_later(self._timings.reopen_s, lambda: self._recreate(place))
 
     def _recreate(self, place: SlotPlace) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
         try:
-            self._confirm()
-            kill_named_actor(place.actor_name)
+            self._kills.kill(place.actor_name)
             self._create(place)
         except FencedError as error:
             log.error("%s is not opened: %s", place.actor_name, error)
         except Exception as error:  # noqa: BLE001 - the name of a killed actor becomes free a moment later
             log.warning("failed to create %s, trying again: %s", place.actor_name, error)
             self._reopen(place)
-
-    # Killing.
-
-    def _replace(self, name: str, reason: str) -> None:
-        self._confirm()
-        log.warning("slot %s is not used (%s); replacing it", name, reason)
-        kill_named_actor(name)
-
-    def _kill_later(self, name: str) -> None:
-        """Kill a slot in a thread of its own: in a callback of Ray, `ray.kill` would wait for itself forever."""
-        _later(0.0, lambda: self._kill_unless_fenced(name, find_actor(name)))
-
-    def _kill_unless_fenced(self, name: str, actor: Any) -> None:
-        """While the database cannot tell, try again: until then this slot, and not a new one of its name, may work."""
-        if actor is None:
-            return
-        try:
-            self._confirm()
-        except FencedError as error:
-            log.error("%s is not killed: %s", name, error)
-        except DatabaseError as error:
-            log.warning("%s is not killed yet: %s", name, error)
-            if not self._closing.is_set():
-                _later(self._timings.reopen_s, lambda: self._kill_unless_fenced(name, actor))
-        else:
-            kill_actor(actor)
 
 
 def namespace_of(service_id: str) -> str:
@@ -541,9 +520,3 @@ def _cause(error: Exception) -> Cause:
     """Whether the slot died alone or with its node; for some errors, only Ray's message shows this."""
     lost = isinstance(error, NodeDiedError) or "node has died" in str(error)
     return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
-
-
-def _later(seconds: float, action: Callable[[], None]) -> None:
-    timer = threading.Timer(seconds, action)
-    timer.daemon = True
-    timer.start()
