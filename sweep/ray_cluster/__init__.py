@@ -4,6 +4,8 @@ Only this room imports Ray. Runs in the component `ray` and in the scheduler, in
 
 Modules:
     daemon_timer             Calls a function later, in a thread that does not keep its process running
+    device_source            Which devices of a Ray cluster get slots: the interface of `own_devices` and
+                             `joined_devices`
     fenced_slot_kill         Kills slots, after it is confirmed that no other scheduler has taken over
     joined_devices           The devices of a Ray cluster of others that this service has: found by probes, one keeper
                              for each node
@@ -15,6 +17,7 @@ Modules:
                              `ray_component` on the head
     node_keeper              An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                              it with itself
+    own_devices              The devices of the head and of the nodes that have joined it: each has slots
     probe_plan               How many probes a service should have pending, from what its sweeps need and what it has.
                              Pure
     ray_actor_kill           Kills actors of Ray, and names its errors

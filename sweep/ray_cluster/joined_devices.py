@@ -26,8 +26,7 @@ from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings,
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
 from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor, kill_named_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, joined_nodes
-from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace
-from podium.sweep.ray_cluster.ray_slots import create_actor
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace, create_actor
 from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
 from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 from podium.sweep.runtime.joined_cluster import JoinedCluster
@@ -89,7 +88,7 @@ class _Taken:
 
 
 class JoinedDevices:
-    """See `podium.sweep.ray_cluster.ray_slots.DeviceSource`. All methods but `request` and `lose` run in one thread."""
+    """See `DeviceSource` in `device_source`. All methods but `request` and `lose` run in one thread."""
 
     count_here = 0
 

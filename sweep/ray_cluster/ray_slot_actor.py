@@ -7,8 +7,10 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.process_template.template_client import template_socket
 from podium.sweep.protocol.codec import DeviceView
@@ -136,3 +138,20 @@ def gpu_uuid(visible: str) -> str:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
         raise NoDeviceError(f"the NVIDIA driver has no GPU {visible}: {error}") from error
+
+
+def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
+    """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
+    resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
+    if place.slot > 0:
+        resources = {"num_cpus": 0}  # the first slot of the device reserves it
+    remote = ray.remote(RaySlot).options(
+        name=place.actor_name,
+        namespace=namespace,
+        lifetime="detached",
+        max_restarts=0,
+        max_task_retries=0,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(place.node_id, soft=False),
+        **resources,
+    )
+    return remote.remote(place, pretend, root, node)

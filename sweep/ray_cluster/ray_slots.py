@@ -1,7 +1,7 @@
 """The slots on Ray: attach to existing ones, create missing ones, exchange messages; scheduler.
 
-All Ray calls of the scheduler are here. Slots are detached named actors in the namespace of the service, so a restarted
-scheduler finds them. Ray never restarts an actor or retries a call: retries are the scheduler's decision.
+Slots are detached named actors in the namespace of the service, so a restarted scheduler finds them. Ray never restarts
+an actor or retries a call: retries are the scheduler's decision.
 """
 
 from __future__ import annotations
@@ -9,31 +9,29 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import ray
 from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 from ray.util import list_named_actors
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SlotEvents, SlotLeaving, SlotLost, SlotOpened
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.ray_cluster.daemon_timer import call_later
+from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.fenced_slot_kill import FencedSlotKill
 from podium.sweep.ray_cluster.ray_actor_kill import first_line
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode, alive_nodes
-from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, RaySlot, SlotPlace
-from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.service_settings import DevicePlan
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.values.device import Device, is_remote
-from podium.sweep.values.errors import FencedError, NoDeviceError
+from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
 
 log = logging.getLogger("podium.slots")
@@ -74,101 +72,6 @@ class _Session:
     number: int  # the slot's
     calls: int = 0  # the number of the newest call
     leaving: bool = False  # whether it was reported that it gets no more trials
-
-
-class DeviceSource(Protocol):
-    """Which devices of a Ray cluster get slots. Only `lose` and `request` are called in any thread."""
-
-    count_here: int  # the intended number of slots on the head
-
-    def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
-        """The nodes that are alive, by Ray's id. Raises `LookupError` if Ray does not list the head."""
-
-    def wait_s(self, nodes_s: float) -> float:
-        """Seconds until the next check; `nodes_s` if nothing is expected."""
-
-    def adopt(self, actor_name: str, slot: SlotDescription) -> str:
-        """A slot of an earlier scheduler works; returns why it is not used, or ""."""
-
-    def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
-        """The devices that have a slot, or get one now; `open_names`: the actors of the slots that work."""
-
-    def leaving(self, place: SlotPlace) -> str:
-        """Why a device gets no more trials, or ""."""
-
-    def create(self, place: SlotPlace) -> Any:
-        """Create the actor of a slot."""
-
-    def lose(self, place: SlotPlace) -> bool:
-        """A slot has ended; returns whether to open it again."""
-
-    def request(self, demand: SlotDemand) -> None:
-        """Set how many slots the sweeps need."""
-
-    def close(self, open_names: Collection[str]) -> None:
-        """The service stops."""
-
-
-class OwnDevices:
-    """All devices of the nodes that have joined this service: see `DeviceSource`."""
-
-    def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str, trials_per_device: int = 1) -> None:
-        """Raises `NoDeviceError` if the head has none of the devices of the plan."""
-        self._plan = plan
-        self._slots = trials_per_device
-        self._root = str(data.root)
-        self._namespace = namespace
-        head = next(node for node in self.nodes().values() if not node.name)
-        self.count_here = len(self._places_of(head))
-        if not self.count_here:
-            raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
-
-    def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
-        """The head and the nodes that have joined it."""
-        return alive_nodes(known)
-
-    def wait_s(self, nodes_s: float) -> float:
-        """Always `nodes_s`."""
-        return nodes_s
-
-    def adopt(self, actor_name: str, slot: SlotDescription) -> str:
-        """Its device is one of these anyway, but the number of its slots may have changed."""
-        other = f"it is one of {slot.slots} slots of its device, and the service now has {self._slots}"
-        return "" if slot.slots == self._slots else other
-
-    def places(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> list[SlotPlace]:
-        """All devices of these nodes."""
-        return [place for node in nodes.values() for place in self._places_of(node)]
-
-    def leaving(self, place: SlotPlace) -> str:
-        """Such nodes leave by a command of the service."""
-        return ""
-
-    def create(self, place: SlotPlace) -> Any:
-        """Create the actor of a slot; its environment has the sockets of its node."""
-        pretend = self._plan.kind == "pretend-gpu"
-        return create_actor(place, namespace=self._namespace, pretend=pretend, root=self._root)
-
-    def lose(self, place: SlotPlace) -> bool:
-        """A slot is opened again while its node is there."""
-        return True
-
-    def request(self, demand: SlotDemand) -> None:
-        """All devices have slots anyway."""
-
-    def close(self, open_names: Collection[str]) -> None:
-        """The slots end with Ray."""
-
-    def _places_of(self, node: ClusterNode) -> list[SlotPlace]:
-        """On the head by the plan of the service, elsewhere GPUs before CPUs."""
-        plan = DevicePlan() if node.name else self._plan
-        gpus = plan.kind in ("gpu", "pretend-gpu") or (plan.kind == "auto" and node.gpus > 0)
-        kind, count = ("gpu", node.gpus) if gpus else ("cpu", node.cpus if node.name else plan.cpu_slots)
-        return [
-            SlotPlace(kind, position, node.node_id, node.name, count, slot=slot, slots=self._slots)
-            for position in range(count)
-            for slot in range(self._slots)
-        ]
 
 
 class RaySlots:
@@ -487,23 +390,6 @@ def connect(address: str, namespace: str, raylet: Path | None = None) -> None:
         logging_level=logging.ERROR,
         _temp_dir=None if raylet is None else str(raylet),
     )
-
-
-def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
-    """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
-    resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
-    if place.slot > 0:
-        resources = {"num_cpus": 0}  # the first slot of the device reserves it
-    remote = ray.remote(RaySlot).options(
-        name=place.actor_name,
-        namespace=namespace,
-        lifetime="detached",
-        max_restarts=0,
-        max_task_retries=0,
-        scheduling_strategy=NodeAffinitySchedulingStrategy(place.node_id, soft=False),
-        **resources,
-    )
-    return remote.remote(place, pretend, root, node)
 
 
 def _slot_actor(name: str) -> Any:

@@ -24,8 +24,9 @@ from podium.db.stores import nodes, service_name
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
+from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.joined_devices import HeadAccess, JoinedDevices
-from podium.sweep.ray_cluster.ray_slots import DeviceSource, OwnDevices
+from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space

@@ -19,10 +19,11 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutErro
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import StopAttempt
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
-from podium.sweep.ray_cluster import ray_slots
+from podium.sweep.ray_cluster import own_devices, ray_slots
+from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
-from podium.sweep.ray_cluster.ray_slots import OwnDevices, RaySlots, SlotTimings
+from podium.sweep.ray_cluster.ray_slots import RaySlots, SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.values.assignment import AttemptKey
@@ -94,8 +95,8 @@ class FakeRay:
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
         self.confirm: Callable[[], None] = lambda: None
-        monkeypatch.setattr(ray_slots, "alive_nodes", lambda known=None: dict(self.nodes))
-        monkeypatch.setattr(ray_slots, "create_actor", self._create)
+        monkeypatch.setattr(own_devices, "alive_nodes", lambda known=None: dict(self.nodes))
+        monkeypatch.setattr(own_devices, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
