@@ -204,6 +204,17 @@ def test_every_room_is_in_the_import_contract() -> None:
     assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
 
 
+def test_queries_write_no_rows() -> None:
+    """`db/stores` has all modules that write rows, and `db/queries` none."""
+    writes = {"insert", "update", "delete", "RowInsert", "RowUpdate", "DriverStatement", "DriverText"}
+    found = {}
+    for path in (ROOT / "db" / "queries").glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
+        found[name(path)] = sorted(names & writes)
+    assert {module: names for module, names in found.items() if names} == {}
+
+
 def test_modules_are_in_rooms() -> None:
     modules = [path for package in PACKAGES for path in ROOT.glob(f"{package}/*.py")]
     assert [name(path) for path in modules if path.stem != "__init__"] == []

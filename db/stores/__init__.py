@@ -1,6 +1,6 @@
-"""One store per aggregate: reads and writes of its rows.
+"""All modules that write rows, one store per aggregate, and the reads that these need.
 
-Runs in the api process, the scheduler and the ensemble host.
+A read that no store uses is in `db/queries`. Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
     attempt_ranks                        The devices and ranks of attempts that have several devices
@@ -35,11 +35,9 @@ Modules:
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
-    node_attempt_state                   Whether an attempt runs on a node, which then may write its files
     nodes                                Nodes as their agents report them, and requests to leave
     notifications                        The outbox of notifications: one row for each event and target
-    pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
-                                         executed yet
+    parameter_importances                Parameter importances of sweeps, as last computed
     predecessors                         The predecessors of sweeps: names become ids at submission; held sweeps are
                                          read and released
     replicas                             Replicas, the processes that serve ensemble members
@@ -48,8 +46,6 @@ Modules:
                                          project or for all sweeps
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
-    scheduler_recovery                   Reads the trials that the scheduler needs after a restart
-    service_name                         The random name of the service, which a migration wrote
     sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import study_requests_from_trials
+from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, study_requests_from_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
@@ -19,12 +19,9 @@ from podium.db.stores import (
     devices,
     intervals,
     metrics,
-    pending_trial_commands,
     predecessors,
     replicas,
     scheduler_lease,
-    scheduler_recovery,
-    service_name,
     sweep_warnings,
     sweeps,
     trial_writer,

@@ -18,9 +18,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
+from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import nodes, service_name
+from podium.db.stores import nodes
 from podium.sweep.file_store.store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots

@@ -8,7 +8,8 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from podium.db.integrity import row_checks
-from podium.db.stores import attempt_ranks, budget_usage, devices, scheduler_recovery
+from podium.db.queries import scheduler_recovery
+from podium.db.stores import attempt_ranks, budget_usage, devices
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.db.stores import (
-    pending_trial_commands,
-    sweep_commands,
-    sweeps,
-    trial_commands,
-    trial_reader,
-)
+from podium.db.queries import pending_trial_commands
+from podium.db.stores import sweep_commands, sweeps, trial_commands, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
 from podium.sweep.values.states import TrialRequest

@@ -6,9 +6,9 @@ import json
 
 from sqlalchemy import Connection, select
 
+from podium.db.queries.scheduler_recovery import stored_trials
 from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.schema.tables import sweeps, trials
-from podium.db.stores.scheduler_recovery import stored_trials
 from podium.sweep.lifecycle.pending_commands import Enqueued, TrialCommandRequest
 from podium.sweep.values.states import SweepState, TrialRequest
 

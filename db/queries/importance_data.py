@@ -1,18 +1,15 @@
-"""Stored parameter importances, and the data to compute them; api."""
+"""The data from which parameter importances are computed; api."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from podium.db.queries.derived_trial_columns import RUNNING_S
 from podium.db.queries.metric_figure_columns import figure_of_trial, parse_figure
-from podium.db.schema.dialect import insert
-from podium.db.schema.tables import importances, trial_params, trial_values, trials
+from podium.db.schema.tables import trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_params import params_of
 from podium.sweep.values.errors import BadRequestError
@@ -20,32 +17,6 @@ from podium.sweep.values.states import TrialState
 
 DURATION, RUNNING = "duration_s", "running_s"  # usable like a metric
 MAX_TRIALS = 400  # trials: fANOVA's time grows with their square
-
-
-@dataclass(frozen=True, slots=True)
-class StoredImportances:
-    """The parameter importances of a sweep for one metric."""
-
-    as_of: int  # number of finished trials at that time
-    trials: int  # number of trials evaluated
-    importances: dict[str, float]
-    left_out: dict[str, str]  # parameters without importance, with reasons
-    at: float
-
-
-def find(connection: Connection, sweep_id: int, metric: str) -> StoredImportances | None:
-    """The stored importances; None if never computed."""
-    this = (importances.c.sweep_id == sweep_id) & (importances.c.metric == metric)
-    row = connection.execute(select(importances).where(this)).one_or_none()
-    return None if row is None else StoredImportances(row.as_of, row.trials, at=row.at, **json.loads(row.result))
-
-
-def store(connection: Connection, sweep_id: int, metric: str, computed: StoredImportances) -> None:
-    """Store importances; replaces existing ones."""
-    result = json.dumps({"importances": computed.importances, "left_out": computed.left_out})
-    values = {"as_of": computed.as_of, "trials": computed.trials, "result": result, "at": computed.at}
-    statement = insert(importances).values(sweep_id=sweep_id, metric=metric, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=["sweep_id", "metric"], set_=values))
 
 
 def count_finished(connection: Connection, sweep: SweepRow, metric: str) -> int:
