@@ -17,8 +17,6 @@ Modules:
     device_usage                What the attempts on each device used in an interval of time, by bucket
     exports                     Reads all trials of a sweep with all their data in batches, for exports
     failure_groups              Groups the failed trials of a sweep by cause and normalized message
-    failure_messages            The trials whose current attempt ended with a message, whatever the numbers, paths and
-                                addresses in it are
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
     importance_data             The data from which parameter importances are computed
@@ -50,4 +48,6 @@ Modules:
     trial_table                 A window of a sweep's trials as columns, filtered and sorted
     trial_timeline              The attempts of a sweep's trials over time, each with the time before it in the queue,
                                 as columns of JSON
+    trials_by_failure_message   The trials whose current attempt ended with a message, whatever the numbers, paths and
+                                addresses in it are
 """
