@@ -5,7 +5,7 @@ A read that no store uses is in `db/queries`. Runs in the api process, the sched
 Modules:
     attempt_ranks                        The devices and ranks of attempts that have several devices
     attempt_usage                        What attempts used, as samples that become coarser with age
-    budget_usage                         Reads how much of its budget a sweep has used, and the history of its best
+    budget_usage_reader                  Reads how much of its budget a sweep has used, and the history of its best
                                          value
     device_commands                      Commands of clients for devices, validated and written in one transaction:
                                          drain, return

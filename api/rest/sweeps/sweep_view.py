@@ -15,7 +15,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import budget_usage, devices, predecessors, sweep_metadata, sweeps
+from podium.db.stores import budget_usage_reader, devices, predecessors, sweep_metadata, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
@@ -77,7 +77,7 @@ def _has_population(row: SweepRow) -> bool:
 
 def _budget(connection: Connection, row: SweepRow) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, budget_usage.used(connection, row, terms, time.time()))
+    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms, time.time()))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

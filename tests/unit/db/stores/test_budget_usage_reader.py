@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from podium.db.schema.tables import trials
-from podium.db.stores import budget_usage, sweeps
+from podium.db.stores import budget_usage_reader, sweeps
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, CountedTrial
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded
 from podium.sweep.spec.budget import Plateau
@@ -45,7 +45,7 @@ def test_usage_from_the_database_equals_usage_trial_by_trial(
     terms = BudgetTerms(plateau=Plateau(trials=3, min_delta=min_delta), target=float(target))
     expected = BestValueTracker(goal, terms, outcomes)
     with service.database.read() as connection:
-        used = budget_usage.used(connection, sweeps.get(connection, sweep_id), terms, AT)
+        used = budget_usage_reader.used(connection, sweeps.get(connection, sweep_id), terms, AT)
     assert (used.trials_without_improvement, used.reached_by) == (
         expected.trials_without_improvement,
         expected.reached_by,
@@ -58,5 +58,5 @@ def test_only_successive_best_trials_are_read(service: ServiceRig) -> None:
         service.trial(sweep_id, number, value, model=False)
     with service.database.write() as connection:
         connection.execute(update(trials).values(ended_at=AT + trials.c.number))
-        read = budget_usage.records(connection, sweep_id, "maximize")
+        read = budget_usage_reader.records(connection, sweep_id, "maximize")
     assert read == {CountedTrial(0, 0.5): AT, CountedTrial(3, 0.6): AT + 3, CountedTrial(7, 0.9): AT + 7}
