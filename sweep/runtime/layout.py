@@ -57,7 +57,7 @@ class DataDirectory(ServiceDirectory):
 
     @property
     def scheduler_epoch(self) -> Path:
-        """The epoch of the last scheduler; see `podium.sweep.scheduling.epoch_record`."""
+        """The epoch of the last scheduler; see `podium.sweep.scheduling.scheduler_epoch_file`."""
         return self.root / "scheduler.epoch"
 
     @property

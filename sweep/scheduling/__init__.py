@@ -39,7 +39,6 @@ Modules:
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
     elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
-    epoch_record                The epoch of the last scheduler that opened slots, outside the database
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
@@ -65,6 +64,7 @@ Modules:
     retention                   Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread
                                 of the scheduler process
     scheduler                   The loop of the scheduler process: read, decide, write, act
+    scheduler_epoch_file        The epoch of the last scheduler that opened slots, outside the database
     scheduler_state             The state of the scheduler, by owner. Pure
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
     search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure

@@ -32,7 +32,7 @@ from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import epoch_record, joined_cluster_token
+from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
@@ -58,10 +58,13 @@ def run(settings: ServiceSettings) -> None:
     if not leader_epoch:
         return
     recorder = DatabaseRecorder(
-        database, _holder(settings), after_epoch=epoch_record.read(settings.data), leader_epoch=int(leader_epoch)
+        database,
+        _holder(settings),
+        after_epoch=scheduler_epoch_file.read(settings.data),
+        leader_epoch=int(leader_epoch),
     )
     if settings.cluster:  # otherwise all slots end with the service
-        epoch_record.record(settings.data, recorder.epoch)
+        scheduler_epoch_file.record(settings.data, recorder.epoch)
     inbox: Inbox = Inbox()
     devices = _devices(settings, namespace, database, recorder)
     pool = ray_slots.RaySlots(inbox, devices, epoch=recorder.epoch, confirm=recorder.confirm)

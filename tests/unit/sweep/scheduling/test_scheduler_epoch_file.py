@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling import epoch_record
+from podium.sweep.scheduling import scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.errors import ServiceError
 from tests.service_rig import ServiceRig
@@ -15,15 +15,15 @@ from tests.service_rig import ServiceRig
 
 def test_epoch_is_read_as_it_was_recorded(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    assert epoch_record.read(data) == 0
-    epoch_record.record(data, 7)
-    assert epoch_record.read(data) == 7
+    assert scheduler_epoch_file.read(data) == 0
+    scheduler_epoch_file.record(data, 7)
+    assert scheduler_epoch_file.read(data) == 7
 
 
 def test_scheduler_of_an_older_database_has_a_higher_epoch(tmp_path: Path) -> None:
     rig = ServiceRig(tmp_path)
-    epoch_record.record(rig.settings.data, 70)
-    recorder = DatabaseRecorder(rig.database, after_epoch=epoch_record.read(rig.settings.data))
+    scheduler_epoch_file.record(rig.settings.data, 70)
+    recorder = DatabaseRecorder(rig.database, after_epoch=scheduler_epoch_file.read(rig.settings.data))
     assert recorder.epoch == 71
     rig.close()
 
@@ -32,4 +32,4 @@ def test_epoch_that_cannot_be_recorded_is_an_error(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     data.scheduler_epoch.mkdir()
     with pytest.raises(ServiceError, match="cannot write"):
-        epoch_record.record(data, 7)
+        scheduler_epoch_file.record(data, 7)
