@@ -18,7 +18,6 @@ Modules:
     ask_pacing                  Decides how many trials to request from the search of a sweep, and how long to wait for
                                 each. Pure
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_durations           When attempts have ended at the latest, by their time limits. Pure
     attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_events              Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
@@ -51,6 +50,7 @@ Modules:
                                 that waits. Pure
     intervals                   Begins and ends the intervals of trials whose sweep has a population. Pure
     joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
+    latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
     live_sweep                  An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial                  An unfinished trial in the scheduler's memory, and its retry budget. Pure
