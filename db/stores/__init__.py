@@ -23,7 +23,6 @@ Modules:
     host_lease                           The lease of the ensemble host: one row with an epoch that fences out a
                                          replaced host
     id_list                              Lists of ids as one parameter of a statement
-    imports                              Stores imported trials as a finished sweep
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
@@ -48,6 +47,7 @@ Modules:
                                          scheduler
     sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
+    sweep_imports                        Stores imported trials as a finished sweep
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and
                                          the archive
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
