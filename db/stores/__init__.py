@@ -45,7 +45,7 @@ Modules:
                                          project or for all sweeps
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
-    sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
+    sweep_command_writer                 Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
     sweep_imports                        Stores imported trials as a finished sweep
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and

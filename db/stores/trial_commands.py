@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from podium.db.schema.tables import enqueued, trial_params, trials
-from podium.db.stores import events, sweep_commands, sweeps, trial_annotations, trial_reader
+from podium.db.stores import events, sweep_command_writer, sweeps, trial_annotations, trial_reader
 from podium.db.stores.events import NewEvent
 from podium.db.stores.trial_params import distributions_of
 from podium.db.stores.trial_reader import TrialRow
@@ -41,12 +41,12 @@ def command_trial(connection: Connection, trial_id: int, command: TrialCommand, 
     """Request the stop or retry of a trial. Raises `NotFoundError`, and `NotPossibleError`."""
     trial = trial_reader.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
-    sweep_commands.check_runs_here(row)
+    sweep_command_writer.check_runs_here(row)
     request = next_trial_request(command, trial.state, trial.requested, row.state)
     if request is None:
         return
     if request is TrialRequest.RETRY:
-        sweep_commands.allow_one_more(connection, row, f"trial {trial.number} is retried", at)
+        sweep_command_writer.allow_one_more(connection, row, f"trial {trial.number} is retried", at)
     connection.execute(update(trials).where(trials.c.id == trial_id).values(requested=request.value))
     _add_event(connection, trial, {"request": request.value}, at)
 
@@ -61,7 +61,7 @@ def clone(
     """
     trial = trial_reader.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
-    sweep_commands.check_runs_here(row)
+    sweep_command_writer.check_runs_here(row)
     distributions = distributions_of(connection, trial_params.c.trial_id == trial_id).get(trial_id, {})
     params = cloned_params(spec_from_json(row.spec_json), trial.params, changed, distributions)
     known = None if idempotency_key is None else _by_key(connection, idempotency_key)
@@ -70,7 +70,7 @@ def clone(
             raise ConflictError("this Idempotency-Key was used for another clone; choose a new one")
         return known, False
     check_accepts_trials(TrialCommand.CLONE, row.state)
-    sweep_commands.allow_one_more(connection, row, f"trial {trial.number} is cloned", at)
+    sweep_command_writer.allow_one_more(connection, row, f"trial {trial.number} is cloned", at)
     values = {
         "sweep_id": row.id,
         "params": json.dumps(params),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.db.queries import pending_trial_commands
-from podium.db.stores import sweep_commands, sweeps, trial_commands, trial_reader
+from podium.db.stores import sweep_command_writer, sweeps, trial_commands, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
 from podium.sweep.values.states import TrialRequest
@@ -48,7 +48,7 @@ def test_refused_request_writes_nothing(service: ServiceRig) -> None:
     with pytest.raises(NotPossibleError), service.database.write() as connection:
         trial_commands.command_trial(connection, trial_id, TrialCommand.RETRY, AT)
     with pytest.raises(ConflictError), service.database.write() as connection:
-        sweep_commands.extend(connection, sweep_id, 0, 2.0, AT)
+        sweep_command_writer.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:
         assert (sweeps.get(connection, sweep_id), trial_reader.get(connection, trial_id)) == before
         assert pending_trial_commands.enqueued(connection) == ()

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from podium.db.schema.engine import SqliteDatabase
-from podium.db.stores import sweep_commands, sweeps
+from podium.db.stores import sweep_command_writer, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.recorded_changes import SweepChanged
 from podium.sweep.values.errors import NotPossibleError
@@ -25,14 +25,14 @@ def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRi
     def pause() -> None:
         try:
             with other.write() as connection:
-                sweep_commands.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+                sweep_command_writer.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
         except NotPossibleError as error:
             refused.append(error)
 
     with service.database.write() as connection:
         second = threading.Thread(target=pause)
         second.start()
-        sweep_commands.command_sweep(connection, sweep_id, SweepCommand.CANCEL, AT)
+        sweep_command_writer.command_sweep(connection, sweep_id, SweepCommand.CANCEL, AT)
     second.join(30)
     other.close()
     assert [error.possible for error in refused] == [()]
@@ -41,6 +41,6 @@ def test_transition_is_checked_and_written_in_one_transaction(service: ServiceRi
 def test_outdated_scheduler_change_does_not_undo_a_client_command(service: ServiceRig) -> None:
     sweep_id = service.sweep()
     with service.database.write() as connection:
-        sweep_commands.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+        sweep_command_writer.command_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
         sweeps.change(connection, [SweepChanged(sweep_id, SweepState.QUEUED, SweepState.RUNNING, "", AT)])
         assert sweeps.get(connection, sweep_id).state is SweepState.PAUSED
