@@ -53,7 +53,7 @@ Modules:
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                               Sweeps: accept, read, change state
     trial_annotations                    Notes and tags of trials
-    trial_commands                       Commands of clients for trials, validated and written in one transaction: stop,
+    trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
     trial_feasibility                    The SQL condition of trials that violate no constraint
     trial_params                         Reads the parameters of trials, and their distributions
