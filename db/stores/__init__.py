@@ -7,7 +7,7 @@ Modules:
     attempt_usage                        What attempts used, as samples that become coarser with age
     budget_usage_reader                  Reads how much of its budget a sweep has used, and the history of its best
                                          value
-    device_commands                      Commands of clients for devices, validated and written in one transaction:
+    device_command_writer                Commands of clients for devices, validated and written in one transaction:
                                          drain, return
     device_history                       The history of device states with reasons: written by the scheduler, read by
                                          the timeline
