@@ -35,7 +35,7 @@ from podium.sweep.spec.retention import Keep
 from podium.sweep.spec.retries import Retries
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import Model, check_storable, field_error
-from podium.sweep.spec.sweep_metadata import Description, Project, Tags
+from podium.sweep.spec.sweep_metadata_keys import Description, Project, Tags
 from podium.sweep.spec.trial_limits import SpecLimits
 from podium.sweep.spec.trial_stop_conditions import (
     MAX_CONDITIONS,
