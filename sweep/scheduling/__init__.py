@@ -48,7 +48,6 @@ Modules:
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
                                 that waits. Pure
-    intervals                   Begins and ends the intervals of trials whose sweep has a population. Pure
     joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
     latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
@@ -60,6 +59,7 @@ Modules:
                                 Pure
     population                  The trials of a sweep that are trained in intervals, and the decision between two
                                 intervals. Pure
+    population_intervals        Begins and ends the intervals of trials whose sweep has a population. Pure
     predecessor_waits           Decides which sweeps no longer wait for their predecessors, and why others do. Pure
     retention                   Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread
                                 of the scheduler process
