@@ -51,14 +51,14 @@ Modules:
     joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
     latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
+    live_population             The trials of a sweep that are trained in intervals, and the decision between two
+                                intervals. Pure
     live_sweep                  An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial                  An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                        Entry point of the scheduler process: connects Ray, Optuna and the database, and runs
                                 the loop
     past_trials                 The past trials that a search starts with: those of the sweep, and of earlier sweeps.
                                 Pure
-    population                  The trials of a sweep that are trained in intervals, and the decision between two
-                                intervals. Pure
     population_intervals        Begins and ends the intervals of trials whose sweep has a population. Pure
     predecessor_waits           Decides which sweeps no longer wait for their predecessors, and why others do. Pure
     retention                   Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread
