@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, installed_packages, predecessors, sweep_imports, sweeps, warm_starts
+from podium.db.stores import devices, installed_packages, predecessor_links, sweep_imports, sweeps, warm_starts
 from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
@@ -141,7 +141,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
             owner=submission.owner,
         )
         if is_new:
-            predecessors.add(connection, sweep_id, spec)
+            predecessor_links.add(connection, sweep_id, spec)
         if is_new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     service.wake("scheduler")

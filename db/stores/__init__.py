@@ -37,7 +37,7 @@ Modules:
     nodes                                Nodes as their agents report them, and requests to leave
     notifications                        The outbox of notifications: one row for each event and target
     parameter_importances                Parameter importances of sweeps, as last computed
-    predecessors                         The predecessors of sweeps: names become ids at submission; held sweeps are
+    predecessor_links                    The predecessors of sweeps: names become ids at submission; held sweeps are
                                          read and released
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files

@@ -19,7 +19,7 @@ from podium.db.stores import (
     devices,
     intervals,
     metrics,
-    predecessors,
+    predecessor_links,
     replicas,
     scheduler_lease,
     sweep_warnings,
@@ -78,7 +78,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialRetried: trial_writer.retry,
     RequestObsolete: trial_writer.clear_requests,
     SweepChanged: sweeps.change,
-    SweepReleased: predecessors.release,
+    SweepReleased: predecessor_links.release,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
@@ -160,7 +160,7 @@ class DatabaseRecorder:
     def held_sweeps(self) -> list[HeldSweep]:
         """The sweeps that wait for their predecessors, with the states of these."""
         with self._database.read() as connection:
-            return predecessors.held_sweeps(connection)
+            return predecessor_links.held_sweeps(connection)
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         """The pending commands for the sweeps in `known`, their trials, and devices."""
