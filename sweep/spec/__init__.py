@@ -22,7 +22,7 @@ Modules:
     program                   The `program` block of the sweep file: a built-in model, a function or a script
     pydantic_errors           Converts pydantic's validation errors to problems with the keys of the sweep file
     resources                 The `resources` block of the sweep file
-    retention                 The `keep` block of the sweep file: which files of finished trials are kept
+    retention_keys            The `keep` block of the sweep file: which files of finished trials are kept
     retries                   The `retries` block of the sweep file
     search_methods            The registry of search methods: names, descriptions, requirements. Pure
     search_space              A parameter of the search space: constant, choices, range or distribution
