@@ -32,7 +32,7 @@ from podium.sweep.values.states import (
     check_sweep_transition,
 )
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.sweep_warnings import ResultCheck, StopCheck, WarningCode
+from podium.sweep.values.sweep_warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted
     BRUTE_FORCE: "all configurations were evaluated",

@@ -49,7 +49,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.sweep_warnings import WarningCode
+from podium.sweep.values.sweep_warning_checks import WarningCode
 from tests.databases import open_postgres, open_sqlite
 from tests.memory import MemoryRecorder
 from tests.specs import spec
