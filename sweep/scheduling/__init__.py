@@ -3,7 +3,7 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `action_executor` calls the searches, `trial_study_reads` and `cleanup` with `retention`.
+  `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
@@ -23,8 +23,6 @@ Modules:
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes; if one cannot be written, all others are still written.
                                 Pure
-    cleanup                     Removes files of lost attempts, and files that sweeps do not keep. A thread of the
-                                scheduler process
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
     database_recorder           Writes changes to the database, one transaction each
     decide                      Decides, for each message, the changes to write and the actions to execute. Pure
@@ -42,6 +40,8 @@ Modules:
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
                                 starvation. Pure
+    file_cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the
+                                scheduler process
     gang                        The devices and ranks of one attempt on several devices, and how it ends. Pure
     gang_events                 Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
     gang_placement              Places trials while a sweep has trials of several devices: reservation and backfill.

@@ -33,9 +33,9 @@ from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
-from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
+from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
