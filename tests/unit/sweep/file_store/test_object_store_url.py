@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials, without_credentials
+from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials, without_credentials
 from podium.sweep.values.errors import MissingExtraError, ServiceError
 
 
