@@ -7,7 +7,7 @@ Modules:
                               the api process
     code_check                Checks that the function, command or script of a sweep exists, without importing user code
     data_check                Checks a sweep against the headers of its data files
-    document                  Parses YAML 1.2, JSON and TOML documents with the line and column of each key
+    document_parser           Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits                Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that
                               1.0 stays 1.0
     optuna_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
