@@ -1,6 +1,7 @@
 """Copies the database consistently while the service runs; a separate process.
 
-`python -P -m podium.db.schema.backup FILE TARGET [--force]` prints one line of JSON, or an error message and exits 3.
+`python -P -m podium.db.schema.database_backup FILE TARGET [--force]` prints one line of JSON, or an error message and
+exits 3.
 """
 
 from __future__ import annotations
