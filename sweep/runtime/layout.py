@@ -108,7 +108,7 @@ class DataDirectory(ServiceDirectory):
 
     @property
     def artifact_store(self) -> Path:
-        """The object store that has files of attempts, if there is one; see `podium.sweep.file_store.store_record`."""
+        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_record`."""
         return self.root / "artifact-store.json"
 
     @property
