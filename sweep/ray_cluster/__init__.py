@@ -11,12 +11,15 @@ Modules:
                              for each node
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
                              that it gets no trials
+    joined_timings           Waits and time limits of a service on a Ray cluster of others
     keeper_component         Runs the process template and the agent of a node whose Ray belongs to others under a
                              guardian
     node_component           Runs the raylet, the agent and the process template of a node under a guardian, like
                              `ray_component` on the head
     node_keeper              An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                              it with itself
+    node_keepers             The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each
+                             node
     own_devices              The devices of the head and of the nodes that have joined it: each has slots
     probe_plan               How many probes a service should have pending, from what its sweeps need and what it has.
                              Pure
@@ -33,6 +36,7 @@ Modules:
     ray_node                 The raylet of a node that joins the Ray of another machine, with workers forked from a
                              template
     ray_nodes                The nodes of the Ray cluster whose devices get slots
+    ray_results              Finds the remote calls that have a result, without waiting
     ray_slot_actor           The slot as a Ray actor: Ray reserves a device, and this class determines which one
     ray_slots                The slots on Ray: attach to existing ones, create missing ones, exchange messages
     ray_worker_launcher      The command by which the raylet starts a Python worker: has it forked from the process

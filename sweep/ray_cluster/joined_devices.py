@@ -11,56 +11,30 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, RayError
-from ray.util import list_named_actors
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from ray.exceptions import RayError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
-from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.joined_timings import DEFAULT_TIMINGS, JoinedTimings
+from podium.sweep.ray_cluster.node_keepers import HeadAccess, NodeKeepers
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
-from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, joined_nodes
-from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, KeptNode, SlotPlace, create_actor
+from podium.sweep.ray_cluster.ray_results import answered
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
 from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
 from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
-from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.errors import DatabaseError
 
 log = logging.getLogger("podium.slots")
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedTimings:
-    """Waits and time limits of `JoinedDevices`, in seconds."""
-
-    check_interval_s: float = 0.2  # between two checks while a slot is opening or a probe waits
-    opening_s: float = 120.0  # another service may take the device of a probe: then another probe is created
-    resting_s: float = 5.0  # before the name of a slot is used again: its actor may still be ending
-    retry_s: float = 10.0  # after an error of a probe
-    avoid_s: float = 60.0  # after the keeper of a node has failed
-    watch_s: float = 5.0  # between two answers of a keeper
-    keeper_idle_s: float = 10.0  # without a slot, after which a keeper ends
-    abandoned_s: float = 660.0  # without a call, after which a keeper and its slots end
-
-
-@dataclass(frozen=True, slots=True)
-class HeadAccess:
-    """How the agent of a node reaches the head."""
-
-    url: str
-    token: str
-    certificate: str
-    artifact_url: str = ""  # object store for the files of attempts; "": the head
-    store_id: str = ""  # also recorded in that store
-    epoch: int = 0  # of the scheduler
 
 
 @dataclass(slots=True)
@@ -70,15 +44,6 @@ class _Probe:
     answer: Any  # a reference
     avoids: frozenset[str]  # ids of nodes, as long as it waits
     node_id: str = ""  # once it has got a device
-
-
-@dataclass(slots=True)
-class _Keeper:
-    node: ClusterNode
-    actor: Any
-    call: Any  # a reference to the result of `start`, then of `watch`
-    used_s: float  # when it had a slot last; monotonic
-    kept: KeptNode | None = None
 
 
 @dataclass(slots=True)
@@ -101,7 +66,7 @@ class JoinedDevices:
         namespace: str,
         confirm: Callable[[], None],
         leaving: Callable[[], Collection[str]] = frozenset,
-        timings: JoinedTimings = JoinedTimings(),
+        timings: JoinedTimings = DEFAULT_TIMINGS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """The devices that a service takes.
@@ -116,7 +81,6 @@ class JoinedDevices:
             leaving: Returns the names of the nodes that were asked to leave the service. They are not used.
         """
         self._joined = joined
-        self._access = access
         self._kind = kind
         self._namespace = namespace
         self._confirm = confirm
@@ -128,10 +92,12 @@ class JoinedDevices:
         self._resting: dict[str, float] = {}  # names of slots that have ended, until when; monotonic
         self._probes: list[_Probe] = []
         self._probe_after_s = 0.0
-        self._keepers: dict[str, _Keeper] = {}  # by node id
-        self._names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
         self._draining: Collection[str] = ()
         self._unused = UnusedNodes(leaving)
+        self._keepers = NodeKeepers(
+            joined, access, namespace=namespace, confirm=confirm, unused=self._unused, on_end=self._lose_all,
+            timings=timings, clock=clock,
+        )  # fmt: skip
 
     # In any thread.
 
@@ -153,13 +119,13 @@ class JoinedDevices:
 
     def wait_s(self, nodes_s: float) -> float:
         """Seconds until the next check; `nodes_s` if nothing is opening."""
-        starting = any(keeper.kept is None for keeper in self._keepers.values())
-        return min(nodes_s, self._timings.check_interval_s) if self._probes or starting else nodes_s
+        opening = self._probes or self._keepers.are_starting
+        return min(nodes_s, self._timings.check_interval_s) if opening else nodes_s
 
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
         """All nodes with devices, and that of this process. Nodes with a keeper keep their names."""
         self._draining = draining_nodes()
-        return joined_nodes(known, self._names)
+        return joined_nodes(known, self._keepers.names)
 
     def adopt(self, actor_name: str, slot: SlotDescription) -> str:
         """A slot of an earlier scheduler works, and is used."""
@@ -181,7 +147,7 @@ class JoinedDevices:
         database cannot tell.
         """
         self._unused.update(nodes, self._draining, self._clock())
-        self._follow_keepers(nodes)
+        self._keepers.follow(nodes)
         self._follow_probes(nodes)
         self._take_devices(nodes)
         self._expire(open_names)
@@ -197,8 +163,8 @@ class JoinedDevices:
 
     def create(self, place: SlotPlace) -> Any:
         """Create the actor of a slot."""
-        keeper = self._keepers[place.node_id]
-        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=keeper.kept)
+        kept = self._keepers.kept(place.node_id)
+        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=kept)
 
     def close(self, open_names: Collection[str]) -> None:
         """End everything on the cluster: the service stops. What may belong to the next scheduler is left to it."""
@@ -213,14 +179,13 @@ class JoinedDevices:
             names = {*open_names, *self._taken}
         for name in names:
             kill_named_actor(name)
-        for keeper in self._keepers.values():
-            kill_actor(keeper.actor)
+        self._keepers.kill_all()
 
     # Probes.
 
     def _follow_probes(self, nodes: Mapping[str, ClusterNode]) -> None:
         waiting = [probe for probe in self._probes if not probe.node_id]
-        for probe in _answered(waiting, lambda probe: probe.answer):
+        for probe in answered(waiting, lambda probe: probe.answer):
             try:
                 answer = read_answer(ray.get(probe.answer))
             except RayError as error:
@@ -237,15 +202,14 @@ class JoinedDevices:
                 self._end_probe(probe)
             else:
                 probe.node_id = answer.node_id
-                self._keep(node)
+                self._keepers.keep(node)
 
     def _take_devices(self, nodes: Mapping[str, ClusterNode]) -> None:
         """Replace the probes on nodes with a keeper by slots."""
         for probe in [probe for probe in self._probes if probe.node_id]:
-            keeper = self._keepers.get(probe.node_id)
-            if keeper is None or probe.node_id not in nodes:
+            if probe.node_id not in self._keepers or probe.node_id not in nodes:
                 self._end_probe(probe)
-            elif keeper.kept is not None:
+            elif self._keepers.kept(probe.node_id) is not None:
                 self._end_probe(probe)
                 self._take(probe.kind, nodes[probe.node_id])
 
@@ -308,100 +272,14 @@ class JoinedDevices:
 
     # Keepers.
 
-    def _keep(self, node: ClusterNode) -> None:
-        """Start the keeper of a node unless it has one."""
-        if node.node_id in self._keepers:
-            return
-        name = keeper_name(node.node_id, node.name)
-        try:
-            actor = ray.get_actor(name)
-        except ValueError:
-            actor = _create_keeper(name, self._namespace, node.node_id)
-        settings = NodeKeeperSettings(
-            self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
-            self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
-            self._access.store_id, self._access.epoch,
-        )  # fmt: skip
-        self._names[node.node_id] = node.name
-        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(settings), self._clock())
-
-    def _follow_keepers(self, nodes: Mapping[str, ClusterNode]) -> None:
-        for node_id in self._names.keys() & nodes.keys() - self._keepers.keys():
-            self._keep(nodes[node_id])  # of an earlier scheduler
-        for node_id, keeper in list(self._keepers.items()):
-            if node_id not in nodes:
-                self._end_keeper(keeper)
-        for keeper in _answered(self._keepers.values(), lambda keeper: keeper.call):
-            self._on_answer(keeper)
-
-    def _on_answer(self, keeper: _Keeper) -> None:
-        try:
-            result = ray.get(keeper.call)
-        except ActorUnavailableError:
-            result = keeper.kept  # its slots find out whether the node is lost
-            if result is None:
-                self._fail(keeper, "it cannot be reached")
-                return
-        except (FencedError, RayError) as error:
-            if (fence := fence_of(error)) is not None:
-                self._forget(keeper)
-                raise fence from error
-            self._fail(keeper, first_line(error))
-            return
-        if isinstance(result, str):
-            self._fail(keeper, result)
-            return
-        keeper.kept = keeper.kept or result
-        keeper.call = keeper.actor.watch.remote(self._timings.watch_s)
-
-    def _fail(self, keeper: _Keeper, reason: str) -> None:
-        self._end_keeper(keeper)
-        log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
-        self._unused.avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
-
     def _end_idle_keepers(self) -> None:
-        now_s = self._clock()
         with self._lock:
             used = {each.place.node_id for each in self._taken.values()}
-        used |= {probe.node_id for probe in self._probes}
-        for node_id, keeper in list(self._keepers.items()):
-            if node_id in used:
-                keeper.used_s = now_s
-            elif now_s - keeper.used_s > self._timings.keeper_idle_s:
-                self._end_keeper(keeper)
+        self._keepers.end_idle(used | {probe.node_id for probe in self._probes})
 
-    def _end_keeper(self, keeper: _Keeper) -> None:
-        """End a keeper, and the slots on its node, unless they belong to the next scheduler: then nothing changes."""
-        self._confirm()
-        self._forget(keeper)
-        kill_actor(keeper.actor)
+    def _lose_all(self, node_id: str) -> None:
+        """The keeper of a node has ended, and its slots with it."""
         with self._lock:
-            on_it = [each.place for each in self._taken.values() if each.place.node_id == keeper.node.node_id]
+            on_it = [each.place for each in self._taken.values() if each.place.node_id == node_id]
         for place in on_it:
             self.lose(place)
-
-    def _forget(self, keeper: _Keeper) -> None:
-        self._keepers.pop(keeper.node.node_id, None)
-        self._names.pop(keeper.node.node_id, None)
-
-
-def _create_keeper(name: str, namespace: str, node_id: str) -> Any:
-    remote = ray.remote(NodeKeeper).options(
-        name=name,
-        namespace=namespace,
-        lifetime="detached",
-        num_cpus=0,
-        max_restarts=0,
-        max_task_retries=0,
-        max_concurrency=4,
-        scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False),
-    )
-    return remote.remote()
-
-
-def _answered(items: Any, reference_of: Callable[[Any], Any]) -> Iterator[Any]:
-    """Those of `items` whose reference has a result."""
-    waiting = {reference_of(item): item for item in items}
-    if waiting:
-        ready, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
-        yield from [waiting[reference] for reference in ready]

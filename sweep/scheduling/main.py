@@ -26,7 +26,8 @@ from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
-from podium.sweep.ray_cluster.joined_devices import HeadAccess, JoinedDevices
+from podium.sweep.ray_cluster.joined_devices import JoinedDevices
+from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.joined_devices import JoinedTimings
+from podium.sweep.ray_cluster.joined_timings import JoinedTimings
 from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of

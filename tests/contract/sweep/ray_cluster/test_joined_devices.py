@@ -9,9 +9,10 @@ import pytest
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
-from podium.sweep.ray_cluster import joined_devices
-from podium.sweep.ray_cluster.joined_devices import HeadAccess, JoinedDevices
+from podium.sweep.ray_cluster import joined_devices, node_keepers
+from podium.sweep.ray_cluster.joined_devices import JoinedDevices
 from podium.sweep.ray_cluster.node_keeper import keeper_name
+from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.joined_cluster import JoinedCluster
@@ -41,7 +42,7 @@ class FakeRay:
         self.killed: list[Any] = []
         self.confirm = LEADS
         self.now_s = 0.0
-        monkeypatch.setattr(joined_devices, "list_named_actors", lambda: [keeper_name("id-b", "b")])
+        monkeypatch.setattr(node_keepers, "list_named_actors", lambda: [keeper_name("id-b", "b")])
         monkeypatch.setattr(joined_devices, "draining_nodes", frozenset)
         monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
         monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))
