@@ -25,7 +25,7 @@ from pathlib import Path
 from benchmarks import far_member
 from benchmarks.results import Figure, Row, Target, at_least, at_most, more
 from benchmarks.run_settings import Plan
-from podium.sweep.slots import ray_connection_settings
+from podium.sweep.ray_cluster import ray_connection_settings
 from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Machine, Network, unavailable_reason
 from tests.running_service import function_sweep, wait_for

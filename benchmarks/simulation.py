@@ -33,13 +33,13 @@ from podium.sweep.lifecycle.scheduler_inbox import (
 )
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
+from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.slots.ray_slots import SlotTimings
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Assignment, AttemptKey

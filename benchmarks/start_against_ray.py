@@ -32,8 +32,8 @@ from benchmarks.start import TIMEOUT_S, Service
 from podium.api.client.client import Client
 from podium.api.client.service_for_command import service
 from podium.api.serve.ports import free_port
+from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.slots import ray_connection_settings
 
 SLOTS = (2, 16)
 MEMBERS = 30

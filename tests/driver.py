@@ -21,9 +21,9 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
+from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children, descendants
-from podium.sweep.slots.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause

@@ -29,7 +29,7 @@ LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
     "podium.ensemble.worker.control_messages": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.process_template.template": (*NOT_FOR_TRIALS, "torch", "ray"),
-    "podium.sweep.slots.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),
     "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),
@@ -202,6 +202,17 @@ def test_every_room_is_in_the_import_contract() -> None:
     listed = {room for line in floors for room in line.split(" | ")}
     folders = [path.parent for package in PACKAGES for path in ROOT.glob(f"{package}/*/__init__.py")]
     assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
+
+
+def test_queries_write_no_rows() -> None:
+    """`db/stores` has all modules that write rows, and `db/queries` none."""
+    writes = {"insert", "update", "delete", "RowInsert", "RowUpdate", "DriverStatement", "DriverText"}
+    found = {}
+    for path in (ROOT / "db" / "queries").glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = {each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names}
+        found[name(path)] = sorted(names & writes)
+    assert {module: names for module, names in found.items() if names} == {}
 
 
 def test_modules_are_in_rooms() -> None:

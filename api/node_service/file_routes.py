@@ -15,7 +15,7 @@ from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
-from podium.db.stores import node_attempt_state
+from podium.db.queries import node_attempt_state
 from podium.sweep.file_store import file_keys
 from podium.sweep.file_store.head_store import PART_BYTES, SHA256
 from podium.sweep.file_store.local_store import LocalFileStore

@@ -23,9 +23,9 @@ from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
-from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
 from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
 from podium.sweep.runtime.service_settings import ServiceSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+from podium.sweep.file_store.object_store_record import StoreRecord, recorded
 from podium.sweep.file_store.store_check import StoreCheck
-from podium.sweep.file_store.store_record import StoreRecord, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

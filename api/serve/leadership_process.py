@@ -19,6 +19,7 @@ from podium.api.serve.wake_forwarding import WakeForwarding
 from podium.db.schema.open_database import open_database
 from podium.db.stores.leader_lease import RENEWAL_S, Contender
 from podium.db.stores.leadership import Leadership, Standing
+from podium.sweep.ray_cluster.ray_cluster_id import cluster_id
 from podium.sweep.runtime.component_lifecycle import (
     HEARTBEAT_S,
     exit_with,
@@ -28,7 +29,6 @@ from podium.sweep.runtime.component_lifecycle import (
     start_component,
 )
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots.ray_cluster_id import cluster_id
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
 WATCH_S = 1.0  # between two looks at the lease of another service

@@ -27,6 +27,7 @@ from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
 from podium.db.schema import database_url
 from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
@@ -36,7 +37,6 @@ from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, Nod
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import NODE_PORT
-from podium.sweep.slots import ray_connection_settings
 from podium.sweep.values.device import NODE_NAME
 from podium.sweep.values.errors import ServiceError
 
@@ -45,6 +45,7 @@ RETRY_S = 2.0
 NOTICED_S = 3.0  # for the head to notice the end of the slots
 STOP_S = 15.0
 STABLE_S = 20.0  # uptime after which the end of a node is no failed start
+_COMPONENT = "podium.sweep.ray_cluster.node_component"
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
 
 
@@ -231,7 +232,7 @@ def _run_guardian(settings: NodeSettings, data: DataDirectory, stopping: threadi
     tls = data.ray_tls if data.ray_tls.certificate.exists() else None
     with (data.logs / "node.log").open("ab") as output:
         guardian = subprocess.Popen(
-            [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.runtime.settings_file)],
+            [sys.executable, "-P", "-m", _COMPONENT, str(settings.runtime.settings_file)],
             stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
             env={
                 **ours,

@@ -18,14 +18,14 @@ from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import all_services_locked, service_locked
 from podium.api.serve.supervisor import Supervisor
 from podium.db.schema import database_binding, database_url
+from podium.sweep.ray_cluster import ray_connection_settings
+from podium.sweep.ray_cluster.ray_control_store import RayStore
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
-from podium.sweep.slots import ray_connection_settings
-from podium.sweep.slots.ray_control_store import RayStore
 
 
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:

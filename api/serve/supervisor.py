@@ -33,6 +33,7 @@ from podium.api.serve.service_components import (
     Component,
     components_of,
 )
+from podium.sweep.ray_cluster import ray_component, ray_connection_settings
 from podium.sweep.runtime import certificate_pin, process_liveness
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
@@ -42,7 +43,6 @@ from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
-from podium.sweep.slots import ray_component, ray_connection_settings
 from podium.sweep.values.errors import PodiumError, ServiceError
 
 RELEASE_S = 2.0  # of the lease; after that it expires

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import device_commands, nodes
+from podium.db.stores import device_command_writer, nodes
 from podium.sweep.values.node_state import NodeState
 
 
@@ -14,7 +14,7 @@ def drain_node(service: ServiceContext, name: str, reason: str) -> None:
     at = time.time()
     with service.database.write() as connection:
         for device_id in nodes.get(connection, name).device_ids:
-            device_commands.drain(connection, device_id, reason, at)
+            device_command_writer.drain(connection, device_id, reason, at)
     service.wake("scheduler")
 
 
@@ -24,7 +24,7 @@ def return_node(service: ServiceContext, name: str) -> None:
     with service.database.write() as connection:
         nodes.keep(connection, name)
         for device_id in nodes.get(connection, name).device_ids:
-            device_commands.return_device(connection, device_id, at)
+            device_command_writer.return_device(connection, device_id, at)
     service.wake("scheduler")
 
 
@@ -41,7 +41,7 @@ def remove_node(service: ServiceContext, name: str, *, now: bool) -> bool:
             nodes.forget(connection, name, at)
         else:
             for device_id in node.device_ids:
-                device_commands.drain(connection, device_id, nodes.LEAVES, at)
+                device_command_writer.drain(connection, device_id, nodes.LEAVES, at)
             nodes.ask_to_leave(connection, name, at, now=now)
     service.wake("scheduler")
     return silent

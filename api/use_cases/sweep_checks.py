@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import devices, predecessors, warm_starts
+from podium.db.stores import devices, predecessor_links, warm_starts
 from podium.ensemble.values.ensemble_spec import float16_problem
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
@@ -40,7 +40,7 @@ def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str |
     code = _check_program(service, spec)
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
-        spec = predecessors.resolve(connection, spec, idempotency_key)
+        spec = predecessor_links.resolve(connection, spec, idempotency_key)
         _check_ensemble(connection, spec)
     return CheckedSweep(with_data_state(spec), code)
 

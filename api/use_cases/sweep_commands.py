@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import predecessors, sweep_commands
+from podium.db.stores import predecessor_links, sweep_command_writer
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 
@@ -13,7 +13,7 @@ from podium.sweep.lifecycle.budget_usage import BudgetTerms
 def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand) -> None:
     """Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow the command."""
     with service.database.write() as connection:
-        sweep_commands.command_sweep(connection, sweep_id, command, time.time())
+        sweep_command_writer.command_sweep(connection, sweep_id, command, time.time())
     service.wake("scheduler")
 
 
@@ -23,7 +23,7 @@ def release_sweep(service: ServiceContext, sweep_id: int) -> None:
     Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` if `fix_from` has no usable values.
     """
     with service.database.write() as connection:
-        predecessors.release_for_client(connection, sweep_id, time.time())
+        predecessor_links.release_for_client(connection, sweep_id, time.time())
     service.wake("scheduler")
 
 
@@ -35,5 +35,5 @@ def extend_sweep(
     Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` for a lower cap or an exhausted budget.
     """
     with service.database.write() as connection:
-        sweep_commands.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
+        sweep_command_writer.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
     service.wake("scheduler")

@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, imports, installed_packages, predecessors, sweeps, warm_starts
+from podium.db.stores import devices, installed_packages, predecessor_links, sweep_imports, sweeps, warm_starts
 from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
@@ -110,9 +110,9 @@ def preview_text(service: ServiceContext, text: str) -> SweepFilePreview:
 def import_study(service: ServiceContext, content: bytes, owner: str, idempotency_key: str | None) -> Submitted:
     """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
     at = time.time()
-    prepared = imports.prepare(parse_import(content), at)
+    prepared = sweep_imports.prepare(parse_import(content), at)
     with service.database.write() as connection:
-        return Submitted(*imports.accept(connection, prepared, at, idempotency_key, owner=owner))
+        return Submitted(*sweep_imports.accept(connection, prepared, at, idempotency_key, owner=owner))
 
 
 def unreadable(read: SweepText) -> InvalidSpecError:
@@ -141,7 +141,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
             owner=submission.owner,
         )
         if is_new:
-            predecessors.add(connection, sweep_id, spec)
+            predecessor_links.add(connection, sweep_id, spec)
         if is_new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     service.wake("scheduler")

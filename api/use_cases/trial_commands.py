@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import trial_commands
-from podium.db.stores.trial_commands import EnqueuedRow
+from podium.db.stores import trial_command_writer
+from podium.db.stores.trial_command_writer import EnqueuedRow
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.assignment import Scalar
 
@@ -15,7 +15,7 @@ from podium.sweep.values.assignment import Scalar
 def command_trial(service: ServiceContext, trial_id: int, command: TrialCommand) -> None:
     """Stop or retry a trial. Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow it."""
     with service.database.write() as connection:
-        trial_commands.command_trial(connection, trial_id, command, time.time())
+        trial_command_writer.command_trial(connection, trial_id, command, time.time())
     service.wake("scheduler")
 
 
@@ -28,7 +28,7 @@ def clone_trial(
     used with another request.
     """
     with service.database.write() as connection:
-        found = trial_commands.clone(connection, trial_id, changes, time.time(), idempotency_key=idempotency_key)
+        found = trial_command_writer.clone(connection, trial_id, changes, time.time(), idempotency_key=idempotency_key)
     service.wake("scheduler")
     return found
 
@@ -44,4 +44,6 @@ def annotate_trial(
 ) -> None:
     """Set the note of a trial, replace its tags, or add and remove tags. Raises `NotFoundError`, `InvalidSpecError`."""
     with service.database.write() as connection:
-        trial_commands.annotate(connection, trial_id, time.time(), note=note, tags=tags, added=added, removed=removed)
+        trial_command_writer.annotate(
+            connection, trial_id, time.time(), note=note, tags=tags, added=added, removed=removed
+        )

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest
-from podium.sweep.file_store.artifact_url import ArtifactUrl
 from podium.sweep.file_store.object_folder import ObjectFolder
+from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.errors import DamagedFileError, DatabaseError
 

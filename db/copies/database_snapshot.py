@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from podium.db.schema.backup import backup
+from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, SqliteDatabase
 
 

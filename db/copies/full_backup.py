@@ -28,7 +28,7 @@ from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.tables import service
 from podium.db.schema.unfinished_copy import refuse_unfinished
-from podium.sweep.file_store.artifact_url import load_credentials
+from podium.sweep.file_store.object_store_url import load_credentials
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.package_versions import versions
 

@@ -26,7 +26,7 @@ from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.schema_version import known_schema
 from podium.db.schema.tables import artifacts, removed_artifacts
-from podium.sweep.file_store.artifact_url import load_credentials
+from podium.sweep.file_store.object_store_url import load_credentials
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of

@@ -1,6 +1,6 @@
-"""Read-only pages, tables and chart data.
+"""Reads that no store uses: pages, tables and chart data, and what the scheduler reads when it starts. Write nothing.
 
-Runs in the api process; study pages run in the scheduler.
+Runs in the api process, the process for nodes and the scheduler. What writes rows is in `db/stores`.
 
 Modules:
     best_trials                 Reads the best trials of a sweep, and its Pareto front
@@ -17,14 +17,16 @@ Modules:
     device_usage                What the attempts on each device used in an interval of time, by bucket
     exports                     Reads all trials of a sweep with all their data in batches, for exports
     failure_groups              Groups the failed trials of a sweep by cause and normalized message
-    failure_messages            The trials whose current attempt ended with a message, whatever the numbers, paths and
-                                addresses in it are
     filter_parser               The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                 the text
-    importances                 Stored parameter importances, and the data to compute them
+    importance_data             The data from which parameter importances are computed
     metric_figure_columns       Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
+    node_attempt_state          Whether an attempt runs on a node, which then may write its files
+    pending_trial_commands      Reads the requests and configurations of clients that the scheduler has not executed yet
     quick_search                Sweeps, trials, ensembles and projects by a few typed characters, for the command
                                 palette
+    scheduler_recovery          Reads the trials that the scheduler needs after a restart
+    service_name                The random name of the service, which a migration wrote
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                 curve
     sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their
@@ -46,4 +48,6 @@ Modules:
     trial_table                 A window of a sweep's trials as columns, filtered and sorted
     trial_timeline              The attempts of a sweep's trials over time, each with the time before it in the queue,
                                 as columns of JSON
+    trials_by_failure_message   The trials whose current attempt ended with a message, whatever the numbers, paths and
+                                addresses in it are
 """

@@ -3,7 +3,7 @@
 Runs in every process that opens the database.
 
 Modules:
-    backup               Copies the database consistently while the service runs
+    database_backup      Copies the database consistently while the service runs
     database_binding     Which PostgreSQL database a data directory belongs to, recorded in the directory
     database_url         The URL of a PostgreSQL database, which holds a password: from a file or the environment, never
                          from an argument

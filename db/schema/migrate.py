@@ -21,7 +21,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from filelock import FileLock
 
-from podium.db.schema.backup import backup
+from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schema, restore_command

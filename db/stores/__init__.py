@@ -1,13 +1,13 @@
-"""One store per aggregate: reads and writes of its rows.
+"""All modules that write rows, one store per aggregate, and the reads that these need.
 
-Runs in the api process, the scheduler and the ensemble host.
+A read that no store uses is in `db/queries`. Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
     attempt_ranks                        The devices and ranks of attempts that have several devices
     attempt_usage                        What attempts used, as samples that become coarser with age
-    budget_usage                         Reads how much of its budget a sweep has used, and the history of its best
+    budget_usage_reader                  Reads how much of its budget a sweep has used, and the history of its best
                                          value
-    device_commands                      Commands of clients for devices, validated and written in one transaction:
+    device_command_writer                Commands of clients for devices, validated and written in one transaction:
                                          drain, return
     device_history                       The history of device states with reasons: written by the scheduler, read by
                                          the timeline
@@ -23,7 +23,6 @@ Modules:
     host_lease                           The lease of the ensemble host: one row with an epoch that fences out a
                                          replaced host
     id_list                              Lists of ids as one parameter of a statement
-    imports                              Stores imported trials as a finished sweep
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
@@ -35,12 +34,10 @@ Modules:
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
-    node_attempt_state                   Whether an attempt runs on a node, which then may write its files
     nodes                                Nodes as their agents report them, and requests to leave
     notifications                        The outbox of notifications: one row for each event and target
-    pending_trial_commands               Reads the requests and configurations of clients that the scheduler has not
-                                         executed yet
-    predecessors                         The predecessors of sweeps: names become ids at submission; held sweeps are
+    parameter_importances                Parameter importances of sweeps, as last computed
+    predecessor_links                    The predecessors of sweeps: names become ids at submission; held sweeps are
                                          read and released
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
@@ -48,16 +45,15 @@ Modules:
                                          project or for all sweeps
     scheduler_lease                      The scheduler's lease: one row with an epoch that fences out a replaced
                                          scheduler
-    scheduler_recovery                   Reads the trials that the scheduler needs after a restart
-    service_name                         The random name of the service, which a migration wrote
-    sweep_commands                       Commands of clients for sweeps, validated and written in one transaction:
+    sweep_command_writer                 Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
+    sweep_imports                        Stores imported trials as a finished sweep
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and
                                          the archive
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                               Sweeps: accept, read, change state
     trial_annotations                    Notes and tags of trials
-    trial_commands                       Commands of clients for trials, validated and written in one transaction: stop,
+    trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
     trial_feasibility                    The SQL condition of trials that violate no constraint
     trial_params                         Reads the parameters of trials, and their distributions

@@ -17,9 +17,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.file_store.artifact_url import ArtifactUrl
 from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_prefix
 from podium.sweep.file_store.object_folder import PATIENCE_S, ObjectFolder
+from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError

@@ -15,8 +15,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import FileStoreError, MissingFileError, PodiumError, ServiceError
 

@@ -13,7 +13,7 @@ from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Sampled, Saved, Started
 from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.sweep_warnings import WarningCode
+from podium.sweep.values.sweep_warning_checks import WarningCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.pydantic_errors import problems_of
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model
-from podium.sweep.spec.sweep_metadata import Description, Project, Tags
+from podium.sweep.spec.sweep_metadata_keys import Description, Project, Tags
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.constraints_and_user_attributes import MAX_DEPTH, too_deep

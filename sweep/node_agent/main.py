@@ -17,10 +17,10 @@ from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.ensemble.node_members.member_files import MemberFiles
 from podium.ensemble.node_members.member_service import MemberService
 from podium.ensemble.worker.control_messages import TlsListening
-from podium.sweep.file_store.artifact_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
 from podium.sweep.file_store.node_file_store import DirectFileStore, NodeFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
 from podium.sweep.node_agent.head_reports import HeadReports
 from podium.sweep.runtime import cluster_certificates

@@ -2,8 +2,8 @@
 
 `python -P -m podium.sweep.process_template.template REQUESTS OWNER [WORKERS]`, with two or three descriptors: the
 listening socket of requests (`podium.sweep.protocol.process_template_messages`), the reading end of a pipe whose other
-end the owner holds, and the listening socket of Ray workers (`podium.sweep.slots.ray_worker_template`), unless Ray
-starts its workers itself.
+end the owner holds, and the listening socket of Ray workers (`podium.sweep.ray_cluster.ray_worker_template`), unless
+Ray starts its workers itself.
 
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
 closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
@@ -43,7 +43,7 @@ from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
-RAY_WORKERS = "podium.sweep.slots.ray_worker_template"
+RAY_WORKERS = "podium.sweep.ray_cluster.ray_worker_template"
 # What forked processes would otherwise import themselves, each once. The first optimizer of a process, and
 # DistributedDataParallel, import `torch._dynamo`: a second of processor time.
 SHARED_IMPORTS = (

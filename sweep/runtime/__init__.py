@@ -42,6 +42,8 @@ Modules:
     ray_tls                   The files with which the processes of Ray on one machine encrypt their connections
     regular_files             Safe reads of files in folders that trials can write to: regular files only
     secret_variables          Takes a secret out of the environment of a process, before it starts others
+    service_directory         The paths of one service in a data directory that several hosts may share: locks, logs,
+                              addresses
     service_settings          The settings of a service, passed by `podium serve` to its components
     session_priority          The weight of a session among the sessions of the machine
     submission_provenance     The provenance of a submission: git commit of its code, and command line without secrets

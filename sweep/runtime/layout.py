@@ -1,7 +1,7 @@
 """All paths of the data directory, the runtime directory and the folders of attempts; every process.
 
-No other module builds such paths. Input of clients never becomes part of a path: folders are named by numbers and
-hashes of the service.
+No other module builds such paths, except `service_directory`, which has those of one service. Input of clients never
+becomes part of a path: folders are named by numbers and hashes of the service.
 """
 
 from __future__ import annotations
@@ -16,29 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.ray_tls import RayTls
+from podium.sweep.runtime.service_directory import SERVICES, ServiceDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
 _FIGURES = ".figures.json"
-SERVICES = "services"  # folder of the services that share a data directory
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 _ATTEMPT = re.compile(r"([1-9][0-9]*)(-[0-9a-f]{8})?")  # the name of the folder of an attempt; group 1: its number
 
 
 @dataclass(frozen=True, slots=True)
-class DataDirectory:
-    """Persistent data: database, tokens, code, data sets, and the files of trials.
-
-    `service`: the name of one of several services that share the directory; what belongs to it alone is in a folder of
-    its own. "": the only service, or one that has the root as its own folder.
-    """
-
-    root: Path
-    service: str = ""
-
-    @property
-    def own(self) -> Path:
-        """What belongs to this service alone: locks, logs, the addresses of its components."""
-        return self.root / SERVICES / self.service if self.service else self.root
+class DataDirectory(ServiceDirectory):
+    """Persistent data: database, tokens, code, data sets, and the files of trials."""
 
     def services(self) -> list[DataDirectory]:
         """The services that have a folder of their own."""
@@ -47,11 +35,6 @@ class DataDirectory:
         except OSError:
             return []
         return [DataDirectory(self.root, name) for name in names]
-
-    @property
-    def start_name(self) -> Path:
-        """The random name of this folder among the services of a database."""
-        return self.own / "service.name"
 
     @property
     def database(self) -> Path:
@@ -73,22 +56,9 @@ class DataDirectory:
         return self.root / "restore.json"
 
     @property
-    def service_lock(self) -> Path:
-        return self.own / "service.lock"
-
-    @property
-    def scheduler_lock(self) -> Path:
-        return self.own / "scheduler.lock"
-
-    @property
     def scheduler_epoch(self) -> Path:
-        """The epoch of the last scheduler; see `podium.sweep.scheduling.epoch_record`."""
+        """The epoch of the last scheduler; see `podium.sweep.scheduling.scheduler_epoch_file`."""
         return self.root / "scheduler.epoch"
-
-    @property
-    def ray_lock(self) -> Path:
-        """Held by the parent process of Ray until all its descendants have ended."""
-        return self.own / "ray.lock"
 
     @property
     def creation_lock(self) -> Path:
@@ -105,31 +75,12 @@ class DataDirectory:
         return self.root / "migration.lock"
 
     @property
-    def service_file(self) -> Path:
-        """The address of a running service and the process ids of its components."""
-        return self.own / "service.json"
-
-    @property
-    def traffic_history(self) -> Path:
-        """The traffic of each ensemble in the last 24 hours; a gateway writes it."""
-        return self.own / "traffic-history.json"
-
-    def recent_inputs(self, gateway: str) -> Path:
-        """The mean and spread of the rows that a gateway process predicted in the last hour; it writes them."""
-        return self.own / f"recent-inputs-{gateway}.json"
-
-    @property
     def admin_token(self) -> Path:
         return self.root / "admin.token"
 
     @property
     def ray_token(self) -> Path:
         return self.root / "ray.token"
-
-    @property
-    def ray_store(self) -> Path:
-        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.slots.ray_control_store`."""
-        return self.own / "ray-store"
 
     @property
     def node_token(self) -> Path:
@@ -157,7 +108,7 @@ class DataDirectory:
 
     @property
     def artifact_store(self) -> Path:
-        """The object store that has files of attempts, if there is one; see `podium.sweep.file_store.store_record`."""
+        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_record`."""
         return self.root / "artifact-store.json"
 
     @property
@@ -187,10 +138,6 @@ class DataDirectory:
     def uploads(self) -> Path:
         """Files that nodes have sent in part."""
         return self.root / "uploads"
-
-    @property
-    def logs(self) -> Path:
-        return self.own / "logs"
 
     @property
     def bundles(self) -> Path:
@@ -392,7 +339,7 @@ class RuntimeDirectory:
 
     @property
     def ray_workers_socket(self) -> Path:
-        """Takes the raylet's requests for workers; see `podium.sweep.slots.ray_worker_template`."""
+        """Takes the raylet's requests for workers; see `podium.sweep.ray_cluster.ray_worker_template`."""
         return self.root / "ray-workers.sock"
 
     @property

@@ -3,7 +3,7 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `action_executor` calls the searches, `trial_study_reads` and `cleanup` with `retention`.
+  `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
@@ -18,14 +18,11 @@ Modules:
     ask_pacing                  Decides how many trials to request from the search of a sweep, and how long to wait for
                                 each. Pure
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_durations           When attempts have ended at the latest, by their time limits. Pure
     attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_events              Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes; if one cannot be written, all others are still written.
                                 Pure
-    cleanup                     Removes files of lost attempts, and files that sweeps do not keep. A thread of the
-                                scheduler process
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
     database_recorder           Writes changes to the database, one transaction each
     decide                      Decides, for each message, the changes to write and the actions to execute. Pure
@@ -39,32 +36,35 @@ Modules:
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
     elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
-    epoch_record                The epoch of the last scheduler that opened slots, outside the database
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
                                 starvation. Pure
+    file_cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the
+                                scheduler process
     gang                        The devices and ranks of one attempt on several devices, and how it ends. Pure
     gang_events                 Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
     gang_placement              Places trials while a sweep has trials of several devices: reservation and backfill.
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
                                 that waits. Pure
-    intervals                   Begins and ends the intervals of trials whose sweep has a population. Pure
     joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
+    latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
+    live_population             The trials of a sweep that are trained in intervals, and the decision between two
+                                intervals. Pure
     live_sweep                  An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial                  An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                        Entry point of the scheduler process: connects Ray, Optuna and the database, and runs
                                 the loop
     past_trials                 The past trials that a search starts with: those of the sweep, and of earlier sweeps.
                                 Pure
-    population                  The trials of a sweep that are trained in intervals, and the decision between two
-                                intervals. Pure
+    population_intervals        Begins and ends the intervals of trials whose sweep has a population. Pure
     predecessor_waits           Decides which sweeps no longer wait for their predecessors, and why others do. Pure
     retention                   Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread
                                 of the scheduler process
     scheduler                   The loop of the scheduler process: read, decide, write, act
+    scheduler_epoch_file        The epoch of the last scheduler that opened slots, outside the database
     scheduler_state             The state of the scheduler, by owner. Pure
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
     search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure

@@ -15,10 +15,10 @@ from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, SearchFailed, 
 from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.decision import Decision, Instant
-from podium.sweep.scheduling.intervals import end_interval
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.past_trials import earlier_trials, past_trials
+from podium.sweep.scheduling.population_intervals import end_interval
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     CloseSearch,
     OpenSearch,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.intervals import interval_of
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.population_intervals import interval_of
 from podium.sweep.spec.population import Replay
 from podium.sweep.spec.program import OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec

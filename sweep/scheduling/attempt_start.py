@@ -10,9 +10,9 @@ from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.gang import Gang
-from podium.sweep.scheduling.intervals import begin_interval
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.population_intervals import begin_interval
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.device import Device, GangDevice
 from podium.sweep.values.states import SweepState

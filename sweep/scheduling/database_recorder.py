@@ -9,22 +9,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import study_requests_from_trials
+from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, study_requests_from_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
     attempt_usage,
-    budget_usage,
+    budget_usage_reader,
     device_history,
     devices,
     intervals,
     metrics,
-    pending_trial_commands,
-    predecessors,
+    predecessor_links,
     replicas,
     scheduler_lease,
-    scheduler_recovery,
-    service_name,
     sweep_warnings,
     sweeps,
     trial_writer,
@@ -81,7 +78,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialRetried: trial_writer.retry,
     RequestObsolete: trial_writer.clear_requests,
     SweepChanged: sweeps.change,
-    SweepReleased: predecessors.release,
+    SweepReleased: predecessor_links.release,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
@@ -153,7 +150,7 @@ class DatabaseRecorder:
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
                     scheduler_recovery.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
-                    budget_usage.device_s(connection, sweep.id),
+                    budget_usage_reader.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
                     {warning.code: warning.message for warning in warnings.get(sweep.id, ())}, sweep.wait,
                 )
@@ -163,7 +160,7 @@ class DatabaseRecorder:
     def held_sweeps(self) -> list[HeldSweep]:
         """The sweeps that wait for their predecessors, with the states of these."""
         with self._database.read() as connection:
-            return predecessors.held_sweeps(connection)
+            return predecessor_links.held_sweeps(connection)
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         """The pending commands for the sweeps in `known`, their trials, and devices."""

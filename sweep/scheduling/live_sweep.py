@@ -14,8 +14,8 @@ from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.device_time import DeviceTime
 from podium.sweep.scheduling.gang import Gang
+from podium.sweep.scheduling.live_population import Population
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
-from podium.sweep.scheduling.population import Population
 from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
@@ -32,7 +32,7 @@ from podium.sweep.values.states import (
     check_sweep_transition,
 )
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.sweep_warnings import ResultCheck, StopCheck, WarningCode
+from podium.sweep.values.sweep_warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted
     BRUTE_FORCE: "all configurations were evaluated",

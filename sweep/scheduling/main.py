@@ -18,26 +18,29 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
+from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import nodes, service_name
-from podium.sweep.file_store.store_record import recorded
+from podium.db.stores import nodes
+from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
+from podium.sweep.ray_cluster import ray_slots
+from podium.sweep.ray_cluster.device_source import DeviceSource
+from podium.sweep.ray_cluster.joined_devices import JoinedDevices
+from podium.sweep.ray_cluster.node_keepers import HeadAccess
+from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import epoch_record, joined_cluster_token
-from podium.sweep.scheduling.cleanup import CleanupThread
+from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
+from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
-from podium.sweep.slots import ray_slots
-from podium.sweep.slots.joined_devices import HeadAccess, JoinedDevices
-from podium.sweep.slots.ray_slots import DeviceSource, OwnDevices
 from podium.sweep.values.errors import PodiumError
 
 
@@ -56,10 +59,13 @@ def run(settings: ServiceSettings) -> None:
     if not leader_epoch:
         return
     recorder = DatabaseRecorder(
-        database, _holder(settings), after_epoch=epoch_record.read(settings.data), leader_epoch=int(leader_epoch)
+        database,
+        _holder(settings),
+        after_epoch=scheduler_epoch_file.read(settings.data),
+        leader_epoch=int(leader_epoch),
     )
     if settings.cluster:  # otherwise all slots end with the service
-        epoch_record.record(settings.data, recorder.epoch)
+        scheduler_epoch_file.record(settings.data, recorder.epoch)
     inbox: Inbox = Inbox()
     devices = _devices(settings, namespace, database, recorder)
     pool = ray_slots.RaySlots(inbox, devices, epoch=recorder.epoch, confirm=recorder.confirm)

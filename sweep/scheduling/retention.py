@@ -17,7 +17,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.weights_lock import try_lock_weights
-from podium.sweep.spec.retention import Keep
+from podium.sweep.spec.retention_keys import Keep
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 

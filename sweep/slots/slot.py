@@ -1,8 +1,8 @@
 """One slot: a reserved device, its fork servers, and the attempt that runs on it; slot actor.
 
-Runs as a Ray actor (`podium.sweep.slots.ray_slot_actor`) but imports no Ray: tests run it in their own event loop. The
-scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events. Events are
-numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
+Runs as a Ray actor (`podium.sweep.ray_cluster.ray_slot_actor`) but imports no Ray: tests run it in their own event
+loop. The scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events.
+Events are numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
 
 Memory and disk usage are bounded whatever a trial does: only the beginning and the end of its log are kept; a message
 of more than 1 MB ends the attempt; while 10,000 events, or 8 MB of events, are unacknowledged, the slot does not read

@@ -22,12 +22,12 @@ Modules:
     program                   The `program` block of the sweep file: a built-in model, a function or a script
     pydantic_errors           Converts pydantic's validation errors to problems with the keys of the sweep file
     resources                 The `resources` block of the sweep file
-    retention                 The `keep` block of the sweep file: which files of finished trials are kept
+    retention_keys            The `keep` block of the sweep file: which files of finished trials are kept
     retries                   The `retries` block of the sweep file
     search_methods            The registry of search methods: names, descriptions, requirements. Pure
     search_space              A parameter of the search space: constant, choices, range or distribution
     strict_model              The strict pydantic base model of all blocks of the sweep file, and its errors
-    sweep_metadata            What a sweep file says about the sweep for people: project, description, tags
+    sweep_metadata_keys       What a sweep file says about the sweep for people: project, description, tags
     sweep_spec                The model of the sweep file, REST body and JSON Schema, and its checks between keys
     trial_limits              The `limits` block of the sweep file
     trial_stop_conditions     The `stop` block of the sweep file: conditions that end a trial as finished

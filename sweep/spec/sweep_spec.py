@@ -31,11 +31,11 @@ from podium.sweep.spec.predecessors import MAX_PREDECESSORS, FixFrom, SweepRefer
 from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from podium.sweep.spec.pydantic_errors import deduplicate, problems_of
 from podium.sweep.spec.resources import Resources
-from podium.sweep.spec.retention import Keep
+from podium.sweep.spec.retention_keys import Keep
 from podium.sweep.spec.retries import Retries
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import Model, check_storable, field_error
-from podium.sweep.spec.sweep_metadata import Description, Project, Tags
+from podium.sweep.spec.sweep_metadata_keys import Description, Project, Tags
 from podium.sweep.spec.trial_limits import SpecLimits
 from podium.sweep.spec.trial_stop_conditions import (
     MAX_CONDITIONS,

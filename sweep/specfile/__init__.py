@@ -7,11 +7,12 @@ Modules:
                               the api process
     code_check                Checks that the function, command or script of a sweep exists, without importing user code
     data_check                Checks a sweep against the headers of its data files
-    document                  Parses YAML 1.2, JSON and TOML documents with the line and column of each key
+    document_parser           Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits                Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that
                               1.0 stays 1.0
     optuna_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     random_configurations     Samples random configurations from a search space, without Optuna, for previews
+    ray_tune_space            Converts Ray Tune's search space objects to parameters of a sweep file
     round_trip_numbers        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
     slow_imports              Finds slow packages that user code imports, by parsing it without importing anything
     spec_file                 Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line
@@ -23,7 +24,6 @@ Modules:
                               problem
     text_files                Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines                Finds the line of each key in a TOML text, which tomllib does not report
-    tune_space                Converts Ray Tune's search space objects to parameters of a sweep file
     tuning_script_conversion  Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
     wandb_file                Converts a Weights & Biases sweep file to an equivalent Podium sweep file
     wandb_parameters          Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's

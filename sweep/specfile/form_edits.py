@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from podium.sweep.specfile.document import parse_document
+from podium.sweep.specfile.document_parser import parse_document
 from podium.sweep.specfile.round_trip_numbers import escape_pointer, with_literals
 from podium.sweep.specfile.sweep_text_check import NAME
 from podium.sweep.specfile.yaml_edits import rewrite

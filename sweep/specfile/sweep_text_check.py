@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.specfile import wandb_file
-from podium.sweep.specfile.document import Document, Location, parse_document
+from podium.sweep.specfile.document_parser import Document, Location, parse_document
 from podium.sweep.specfile.spec_file import relocate
 from podium.sweep.specfile.text_files import invalid_file_error
 from podium.sweep.values.errors import InvalidSpecError, Problem

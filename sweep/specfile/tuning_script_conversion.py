@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from podium.sweep.specfile.tune_space import Space, is_domain, is_grid, plain, space_of
+from podium.sweep.specfile.ray_tune_space import Space, is_domain, is_grid, plain, space_of
 from podium.sweep.values.errors import ConversionError
 
 Json = dict[str, Any]

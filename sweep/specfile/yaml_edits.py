@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from podium.sweep.specfile.document import parse_document
+from podium.sweep.specfile.document_parser import parse_document
 from podium.sweep.specfile.sweep_text_check import NAME
 from podium.sweep.specfile.yaml_writer import entry, inline, to_yaml
 from podium.sweep.values.errors import InvalidSpecError

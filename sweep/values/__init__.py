@@ -36,7 +36,7 @@ Modules:
                                      a trial
     sweep_metadata_checks            Checks what users write about sweeps and name them: names, descriptions, projects
     sweep_wait_reason                Why a sweep waits, apart from the reason of its state
-    sweep_warnings                   Warnings of a running sweep: codes, messages, and checks of results and stop
+    sweep_warning_checks             Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics
     trial_seed                       The seed of a trial, the same for each of its attempts
     usage_samples                    Samples of the resources that an attempt uses: processor, memory, storage, GPU

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from podium.db.schema.engine import connect, sqlite_module
+from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, DevicePlan, ServiceSettings
-from podium.sweep.slots import ray_connection_settings
 from tests.cluster.machines import Machine, Network
 from tests.running_service import PODIUM, wait_for
 
@@ -181,7 +181,7 @@ class Cluster(Service):
         )
         token = ray_connection_settings.environment(self.data.ray_token, cluster=True, wait_s=wait_s)
         log = self._log
-        command = [sys.executable, "-P", "-m", "podium.sweep.slots.node_component", str(settings.save())]
+        command = [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.node_component", str(settings.save())]
         machine.start(command, token, stdout=log, stderr=log)
         names = {f"{name}:cpu-{position}" for position in range(slots)}
         wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.ray_cluster.joined_timings import JoinedTimings
+from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
+from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
+from podium.sweep.ray_cluster.ray_slots import namespace_of
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.process_title import process_name
-from podium.sweep.slots.joined_devices import JoinedTimings
-from podium.sweep.slots.node_keeper import KEEPER_PREFIX, node_of_keeper
-from podium.sweep.slots.ray_slot_actor import ACTOR_PREFIX
-from podium.sweep.slots.ray_slots import namespace_of
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network
 from tests.cluster.plain_ray import PlainRay

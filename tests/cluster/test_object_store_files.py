@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.file_store import store_check
+from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.file_store.store_check import StoreCheck
-from podium.sweep.file_store.store_record import recorded
 from podium.sweep.runtime.layout import AttemptDirectory
 from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network

@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
-from podium.db.stores import predecessors, sweeps
+from podium.db.stores import predecessor_links, sweeps
 from podium.sweep.lifecycle.held_sweeps import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.recorded_changes import (
@@ -49,7 +49,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.sweep_warnings import WarningCode
+from podium.sweep.values.sweep_warning_checks import WarningCode
 from tests.databases import open_postgres, open_sqlite
 from tests.memory import MemoryRecorder
 from tests.specs import spec
@@ -115,7 +115,7 @@ def _stored(database: Database) -> Store:
     def accept(accepted: SweepSpec) -> int:
         with database.write() as connection:
             sweep_id, _ = sweeps.accept(connection, accepted, 10.0)
-            predecessors.add(connection, sweep_id, accepted)
+            predecessor_links.add(connection, sweep_id, accepted)
             return sweep_id
 
     def set_state(sweep_id: int, state: SweepState) -> None:

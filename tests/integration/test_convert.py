@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from podium.sweep.spec.search_space import Parameter
+from podium.sweep.specfile.ray_tune_space import space_of
 from podium.sweep.specfile.spec_file import read_spec_file
-from podium.sweep.specfile.tune_space import space_of
 from podium.sweep.values.errors import ConversionError
 from tests import running_service
 from tests.commands import Podium

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import component_status_reader
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_connection_settings
 from tests.repository import ROOT
 from tests.running_service import wait_for
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from podium.sweep.ray_cluster.ray_head_process import AGENT_OPTIONS, IDLE_AGENT, with_idle_agents
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots.ray_head_process import AGENT_OPTIONS, IDLE_AGENT, with_idle_agents
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
@@ -93,7 +93,7 @@ def test_ray_runs_no_dashboard_agents_or_client_server(processes: list[psutil.Pr
     """Whichever extras of Ray are installed: the complete list of processes below `ray start`."""
     raylet = only(processes, "raylet")
     start = raylet.parent()
-    assert start is not None and "podium.sweep.slots.ray_head_process" in start.cmdline()
+    assert start is not None and "podium.sweep.ray_cluster.ray_head_process" in start.cmdline()
     assert sorted(child.name() for child in start.children()) == ["gcs_server", "raylet"]
     assert [child.cmdline() for child in raylet.children()] == [["sleep", "infinity"]] * 2, "in place of its agents"
     programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later arguments are commands for others

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from podium.api.client.client import Client
+from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.slots import ray_connection_settings
 from podium.sweep.values.errors import ServiceError
 from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 
@@ -286,7 +286,9 @@ def test_restarted_serve_waits_for_processes_of_predecessor(tmp_path: Path, code
 
 
 def _guardians(serve_pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.Process(serve_pid).children() if "podium.sweep.slots.ray_component" in _command_line(p)]
+    return [
+        p for p in psutil.Process(serve_pid).children() if "podium.sweep.ray_cluster.ray_component" in _command_line(p)
+    ]
 
 
 def _ready(data_dir: Path) -> bool:

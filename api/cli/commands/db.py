@@ -35,7 +35,7 @@ def backup(
     if postgres:
         done = run("copies.postgres_commands", "backup", target, *options, *_named(data, url_file))
     else:
-        done = run("schema.backup", data.database, target, *options)
+        done = run("schema.database_backup", data.database, target, *options)
     if as_json:
         lazy.terminal_output.print_json(done)
     else:

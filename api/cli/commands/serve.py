@@ -113,7 +113,7 @@ def serve(
         if notify is not None:
             lazy.notification_check.check(notify)
         if artifact_url:
-            artifact_url = lazy.artifact_url.normalized(artifact_url)
+            artifact_url = lazy.object_store_url.normalized(artifact_url)
         joined = lazy.joined_cluster_options.joined_cluster(
             ray_address,
             cluster=cluster,

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.db.schema import database_binding as database_binding
     from podium.sweep.data import datasets as datasets
-    from podium.sweep.file_store import artifact_url as artifact_url
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark
@@ -71,7 +70,7 @@ _MODULES = {
     "startup": "podium.api.serve",
     "database_binding": "podium.db.schema",
     "datasets": "podium.sweep.data",
-    "artifact_url": "podium.sweep.file_store",
+    "object_store_url": "podium.sweep.file_store",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from podium.db.queries import chart_points, importances
-from podium.db.queries.importances import StoredImportances
+from podium.db.queries import chart_points, importance_data
 from podium.db.schema.engine import Database
-from podium.db.stores import sweeps
+from podium.db.stores import parameter_importances, sweeps
+from podium.db.stores.parameter_importances import StoredImportances
 
 log = logging.getLogger("podium.api")
 
@@ -98,8 +98,8 @@ class ImportanceQueue:
         try:
             with self._database.read() as connection:
                 sweep = sweeps.get(connection, sweep_id)
-                as_of = importances.count_finished(connection, sweep, metric)
-                evidence = importances.importance_data(connection, sweep, metric)
+                as_of = importance_data.count_finished(connection, sweep, metric)
+                evidence = importance_data.importance_data(connection, sweep, metric)
                 seen = chart_points.distributions(connection, sweep_id)
                 parameters = seen | json.loads(sweep.spec_json).get("parameters", {})
             answer = self._compute({"parameters": parameters, "trials": evidence})
@@ -107,7 +107,7 @@ class ImportanceQueue:
                 as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time()
             )
             with self._database.write() as connection:
-                importances.store(connection, sweep_id, metric, computed)
+                parameter_importances.store(connection, sweep_id, metric, computed)
         except AnalysisError as error:
             self._failed[key] = (as_of, str(error))
         except Exception as error:  # recorded, so that the next request does not start it again at once

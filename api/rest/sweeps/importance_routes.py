@@ -12,9 +12,9 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.api.rest.sweeps.importance_process import ImportanceQueue
-from podium.db.queries import importances
-from podium.db.queries.importances import StoredImportances
-from podium.db.stores import sweeps
+from podium.db.queries import importance_data
+from podium.db.stores import parameter_importances, sweeps
+from podium.db.stores.parameter_importances import StoredImportances
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
@@ -55,8 +55,8 @@ def show_importance(
     with service.database.read() as connection:
         sweep = sweeps.get(connection, sweep_id)
         metric = metric or sweep.metric
-        finished = importances.count_finished(connection, sweep, metric)
-        known = importances.find(connection, sweep_id, metric)
+        finished = importance_data.count_finished(connection, sweep, metric)
+        known = parameter_importances.find(connection, sweep_id, metric)
     state, reason = _state(known, finished, ended=sweep.state in TERMINAL_SWEEP_STATES)
     if state == "computing":
         failure = queue.failure(sweep_id, metric, finished)

@@ -12,7 +12,7 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.api.use_cases.sweep_metadata import delete_view, save_view
+from podium.api.use_cases.sweep_metadata_commands import delete_view, save_view
 from podium.db.access.tokens import Holder
 from podium.db.stores import saved_views
 from podium.db.stores.saved_views import SavedView

@@ -15,7 +15,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import budget_usage, devices, predecessors, sweep_metadata, sweeps
+from podium.db.stores import budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
@@ -31,7 +31,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
         return SweepView.of(
             row,
             _best(connection, row),
-            predecessors.links_of(connection, [sweep_id])[sweep_id],
+            predecessor_links.links_of(connection, [sweep_id])[sweep_id],
             sweep_metadata.labels_of(connection, [sweep_id], user)[sweep_id],
             description=row.description,
             busy_share=sweep_activity.busy_share(connection, sweep_id, len(devices.all_of(connection))),
@@ -53,7 +53,7 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 def list_of(connection: Connection, rows: Sequence[SweepRow], user: str) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials, and so are descriptions."""
     found = sweep_activity.activity_of(connection, [row.id for row in rows])
-    links = predecessors.links_of(connection, [row.id for row in rows])
+    links = predecessor_links.links_of(connection, [row.id for row in rows])
     labels = sweep_metadata.labels_of(connection, [row.id for row in rows], user)
     views = []
     for row in rows:
@@ -77,7 +77,7 @@ def _has_population(row: SweepRow) -> bool:
 
 def _budget(connection: Connection, row: SweepRow) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, budget_usage.used(connection, row, terms, time.time()))
+    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms, time.time()))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

@@ -1,4 +1,4 @@
-"""docs/explanation/architecture.md lists every room, and CONTRIBUTING.md names files that exist."""
+"""docs/explanation/architecture.md lists every room, and CONTRIBUTING.md names files and functions that exist."""
 
 from __future__ import annotations
 
@@ -28,9 +28,21 @@ def test_floors_of_the_map_match_the_import_contract() -> None:
     assert [listed[floor] for floor in sorted(listed, key=int, reverse=True)] == floors
 
 
-def test_files_to_change_exist() -> None:
+def _table_of_changes() -> str:
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    table = page[page.index("## To change X, open Y") : page.index("## House rules")]
+    return page[page.index("## To change X, open Y") : page.index("## House rules")]
+
+
+def test_files_to_change_exist() -> None:
+    table = _table_of_changes()
     named = re.findall(r"`((?:sweep|ensemble|api|db|tests|\.ci)/[a-z_/.-]+)`", table)
     assert len(named) > 60
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_functions_to_change_exist() -> None:
+    """A file is named with functions and constants in parentheses: `path/module.py` (`function`, `CONSTANT`: why)."""
+    named = re.findall(r"`((?:sweep|ensemble|api|db)/[a-z_/]+\.py)` \(([^()]*)\)", _table_of_changes())
+    found = [(path, name) for path, names in named for name in re.findall(r"`(_?[A-Za-z]\w+)`", names)]
+    assert len(found) > 40
+    assert [each for each in found if re.search(rf"\b{each[1]}\b", (ROOT / each[0]).read_text()) is None] == []

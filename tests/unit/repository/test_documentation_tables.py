@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.document_parser import read_document
 from podium.sweep.specfile.wandb_file import convert
 from tests.documentation_tables import PAGES, page_with_tables, path_of
 from tests.sweep_file_tables import BLOCKS

@@ -26,7 +26,7 @@ from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.states import SweepState
-from podium.sweep.values.sweep_warnings import WarningCode
+from podium.sweep.values.sweep_warning_checks import WarningCode
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document

@@ -10,9 +10,9 @@ import pytest
 
 from podium.api.serve import leadership_process
 from podium.db.stores.leadership import Standing
+from podium.sweep.ray_cluster import ray_cluster_id
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.slots import ray_cluster_id
 from podium.sweep.values.errors import ServiceError
 
 

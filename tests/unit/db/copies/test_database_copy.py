@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from podium.db.copies.database_copy import CopyResult, Direction, Place, copy, copy_database
 from podium.db.integrity.main import audit
-from podium.db.schema.backup import backup
+from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate, newest_schema

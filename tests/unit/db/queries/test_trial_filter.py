@@ -12,7 +12,7 @@ from sqlalchemy import select
 from podium.db.queries.filter_parser import parse_terms
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
-from podium.db.stores import sweeps, trial_commands
+from podium.db.stores import sweeps, trial_command_writer
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.errors import FilterError
 from podium.sweep.values.failure_causes import Cause
@@ -118,8 +118,8 @@ def test_filter_matches_trials(service: ServiceRig, sweep_id: int, text: str, ex
 
 def test_tags_and_notes_are_matched(service: ServiceRig, sweep_id: int) -> None:
     with service.database.write() as connection:
-        trial_commands.annotate(connection, 2, AT, tags=["keep", "paper"])
-        trial_commands.annotate(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
+        trial_command_writer.annotate(connection, 2, AT, tags=["keep", "paper"])
+        trial_command_writer.annotate(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
     for text, expected in {
         "tag:keep": [0],
         "tag:pap*,bad": [0, 1],

@@ -20,7 +20,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from podium.db.integrity import row_checks
-from podium.db.schema.backup import backup
+from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from podium.db.schema.tables import metadata

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
 from podium.db.schema.prepare_database import prepare
-from podium.db.stores import service_name
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError

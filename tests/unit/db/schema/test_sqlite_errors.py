@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.schema import lock_holders, sqlite_errors
-from podium.db.schema.backup import backup
+from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, connect_read_only, is_unchanged
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate

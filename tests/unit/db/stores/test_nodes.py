@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.db.schema.engine import Database
-from podium.db.stores import device_commands, devices, events, nodes, sweeps
+from podium.db.stores import device_command_writer, devices, events, nodes, sweeps
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
     AttemptPlaced,
@@ -209,8 +209,8 @@ def test_unknown_node_is_refused_with_the_known_ones(database: Database) -> None
 def test_device_keeps_the_reason_for_which_it_was_drained_before_the_node_leaves(database: Database) -> None:
     commit(database, device("b:gpu-0"))
     with database.write() as connection:
-        device_commands.drain(connection, "b:gpu-0", "broken fan", AT)
-        device_commands.drain(connection, "b:gpu-0", nodes.LEAVES, AT)
+        device_command_writer.drain(connection, "b:gpu-0", "broken fan", AT)
+        device_command_writer.drain(connection, "b:gpu-0", nodes.LEAVES, AT)
         assert devices.drained(connection) == {"b:gpu-0": "broken fan"}
 
 

@@ -14,9 +14,9 @@ from safetensors.numpy import save
 from podium.sweep.file_store import artifact_requests
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
-from podium.sweep.file_store.artifact_url import ArtifactUrl
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.store_record import StoreRecord
+from podium.sweep.file_store.object_store_record import StoreRecord
+from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from podium.sweep.file_store.artifact_url import ArtifactUrl
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
 
 KEY = "trials/7/0/1-0000abcd/model.safetensors"

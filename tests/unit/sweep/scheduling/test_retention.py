@@ -22,8 +22,8 @@ from podium.sweep.lifecycle.recorded_changes import (
 )
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
-from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
+from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError

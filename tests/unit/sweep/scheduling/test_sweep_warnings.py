@@ -9,7 +9,7 @@ import pytest
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.db.stores import events
 from podium.sweep.lifecycle.recorded_changes import SweepWarned
-from podium.sweep.values.sweep_warnings import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
+from podium.sweep.values.sweep_warning_checks import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig
 

@@ -12,7 +12,7 @@ from podium.sweep.spec.pydantic_errors import known_keys
 from podium.sweep.spec.search_methods import Method
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.spec.wandb_distributions import Name
-from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.document_parser import read_document
 from podium.sweep.values.errors import InvalidSpecError
 
 BASE: dict[str, Any] = {

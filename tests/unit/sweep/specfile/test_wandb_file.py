@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.document_parser import read_document
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
 from podium.sweep.specfile.wandb_file import ConvertedFile, convert, is_wandb
 from podium.sweep.values.assignment import Params

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.specfile.document import parse_document, read_document
+from podium.sweep.specfile.document_parser import parse_document, read_document
 from podium.sweep.specfile.form_edits import Change, apply_changes, number_literals
 from podium.sweep.specfile.yaml_edits import rewrite
 from podium.sweep.specfile.yaml_writer import scalar, to_yaml

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from podium.api.http.request_limits import RequestLimits
 from podium.db.integrity.main import audit
+from podium.db.queries import scheduler_recovery
 from podium.db.schema.tables import metadata
-from podium.db.stores import scheduler_recovery
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.sweep_import import parse_import
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.specfile.document import parse_document
+from podium.sweep.specfile.document_parser import parse_document
 from podium.sweep.specfile.sweep_text_check import NAME
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.stores import pending_trial_commands
+from podium.db.queries import pending_trial_commands
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptPlaced,

@@ -1,0 +1,41 @@
+"""Runs the process template and the agent of a node whose Ray belongs to others under a guardian.
+
+`python -P -m podium.sweep.ray_cluster.keeper_component FILE`, started by the node keeper, an actor. It ends on SIGTERM,
+or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but its cache.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from podium.sweep.ray_cluster.ray_component import PREDECESSOR_S, guard
+from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.process_title import name_process
+from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
+
+AGENT = "podium.sweep.node_agent.main"
+
+
+def main() -> None:
+    """Wait until an earlier guardian of this data directory has ended, then serve until the keeper ends."""
+    name_process("podium-guardian")
+    os.umask(0o077)
+    settings = NodeSettings.load(Path(sys.argv[1]))
+    if settings.artifact_url:
+        os.environ[WITHHOLD_CREDENTIALS] = "1"
+    try:
+        with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
+            status = guard(settings.runtime, agent=AGENT)
+            shutil.rmtree(settings.runtime.root, ignore_errors=True)
+    except Timeout:
+        sys.exit(f"another keeper uses {settings.data_dir}; each node of a host needs a folder of its own")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

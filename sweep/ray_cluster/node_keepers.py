@@ -1,0 +1,188 @@
+"""The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each node; scheduler."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import ActorUnavailableError, RayError
+from ray.util import list_named_actors
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from podium.sweep.ray_cluster.joined_timings import JoinedTimings
+from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_results import answered
+from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
+from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
+from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.values.errors import FencedError
+
+log = logging.getLogger("podium.slots")
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAccess:
+    """How the agent of a node reaches the head."""
+
+    url: str
+    token: str
+    certificate: str
+    artifact_url: str = ""  # object store for the files of attempts; "": the head
+    store_id: str = ""  # also recorded in that store
+    epoch: int = 0  # of the scheduler
+
+
+@dataclass(slots=True)
+class _Keeper:
+    node: ClusterNode
+    actor: Any
+    call: Any  # a reference to the result of `start`, then of `watch`
+    used_s: float  # when it had a slot last; monotonic
+    kept: KeptNode | None = None
+
+
+class NodeKeepers:
+    """At most one keeper for each node. All methods run in one thread."""
+
+    def __init__(
+        self,
+        joined: JoinedCluster,
+        access: HeadAccess,
+        *,
+        namespace: str,
+        confirm: Callable[[], None],
+        unused: UnusedNodes,
+        on_end: Callable[[str], None],
+        timings: JoinedTimings,
+        clock: Callable[[], float],
+    ) -> None:
+        """Knows the keepers of an earlier scheduler by their names; `follow` takes them over.
+
+        Args:
+            joined: The cluster.
+            access: How nodes reach the head.
+            namespace: Of the service in Ray.
+            confirm: As for `JoinedDevices`.
+            unused: Gets the nodes whose keeper has failed.
+            on_end: Called with Ray's id of a node whose keeper has ended, and its slots with it.
+            timings: Waits and time limits.
+            clock: Seconds, monotonic.
+        """
+        self._joined = joined
+        self._access = access
+        self._namespace = namespace
+        self._confirm = confirm
+        self._unused = unused
+        self._on_end = on_end
+        self._timings = timings
+        self._clock = clock
+        self._keepers: dict[str, _Keeper] = {}  # by node id
+        self.names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
+
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._keepers
+
+    @property
+    def are_starting(self) -> bool:
+        """Whether one is not ready yet."""
+        return any(keeper.kept is None for keeper in self._keepers.values())
+
+    def kept(self, node_id: str) -> KeptNode | None:
+        """What the keeper of a node has started; None while it is starting. Raises `KeyError` without a keeper."""
+        return self._keepers[node_id].kept
+
+    def keep(self, node: ClusterNode) -> None:
+        """Start the keeper of a node unless it has one."""
+        if node.node_id in self._keepers:
+            return
+        name = keeper_name(node.node_id, node.name)
+        try:
+            actor = ray.get_actor(name)
+        except ValueError:
+            actor = _create_keeper(name, self._namespace, node.node_id)
+        settings = NodeKeeperSettings(
+            self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
+            self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
+            self._access.store_id, self._access.epoch,
+        )  # fmt: skip
+        self.names[node.node_id] = node.name
+        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(settings), self._clock())
+
+    def follow(self, nodes: Mapping[str, ClusterNode]) -> None:
+        """Take over the keepers of an earlier scheduler, end those of nodes that have left, and read the answers."""
+        for node_id in self.names.keys() & nodes.keys() - self._keepers.keys():
+            self.keep(nodes[node_id])  # of an earlier scheduler
+        for node_id, keeper in list(self._keepers.items()):
+            if node_id not in nodes:
+                self._end(keeper)
+        for keeper in answered(self._keepers.values(), lambda keeper: keeper.call):
+            self._on_answer(keeper)
+
+    def _on_answer(self, keeper: _Keeper) -> None:
+        try:
+            result = ray.get(keeper.call)
+        except ActorUnavailableError:
+            result = keeper.kept  # its slots find out whether the node is lost
+            if result is None:
+                self._fail(keeper, "it cannot be reached")
+                return
+        except (FencedError, RayError) as error:
+            if (fence := fence_of(error)) is not None:
+                self._forget(keeper)
+                raise fence from error
+            self._fail(keeper, first_line(error))
+            return
+        if isinstance(result, str):
+            self._fail(keeper, result)
+            return
+        keeper.kept = keeper.kept or result
+        keeper.call = keeper.actor.watch.remote(self._timings.watch_s)
+
+    def _fail(self, keeper: _Keeper, reason: str) -> None:
+        self._end(keeper)
+        log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
+        self._unused.avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
+
+    def end_idle(self, used: Collection[str]) -> None:
+        """End the keepers that have had no slot for a while; `used`: the nodes that have one or expect one."""
+        now_s = self._clock()
+        for node_id, keeper in list(self._keepers.items()):
+            if node_id in used:
+                keeper.used_s = now_s
+            elif now_s - keeper.used_s > self._timings.keeper_idle_s:
+                self._end(keeper)
+
+    def kill_all(self) -> None:
+        """The service stops."""
+        for keeper in self._keepers.values():
+            kill_actor(keeper.actor)
+
+    def _end(self, keeper: _Keeper) -> None:
+        """End a keeper, and the slots on its node, unless they belong to the next scheduler: then nothing changes."""
+        self._confirm()
+        self._forget(keeper)
+        kill_actor(keeper.actor)
+        self._on_end(keeper.node.node_id)
+
+    def _forget(self, keeper: _Keeper) -> None:
+        self._keepers.pop(keeper.node.node_id, None)
+        self.names.pop(keeper.node.node_id, None)
+
+
+def _create_keeper(name: str, namespace: str, node_id: str) -> Any:
+    remote = ray.remote(NodeKeeper).options(
+        name=name,
+        namespace=namespace,
+        lifetime="detached",
+        num_cpus=0,
+        max_restarts=0,
+        max_task_retries=0,
+        max_concurrency=4,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False),
+    )
+    return remote.remote()

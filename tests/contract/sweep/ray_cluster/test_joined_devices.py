@@ -1,0 +1,122 @@
+"""The keepers of a Ray cluster of others when another scheduler may have taken over. Ray is replaced by actors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import ray
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
+
+from podium.sweep.ray_cluster import joined_devices, node_keepers
+from podium.sweep.ray_cluster.joined_devices import JoinedDevices
+from podium.sweep.ray_cluster.node_keeper import keeper_name
+from podium.sweep.ray_cluster.node_keepers import HeadAccess
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
+from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.values.errors import DatabaseError, FencedError
+
+NODES = {"id-b": ClusterNode("id-b", "b", 4, 0)}
+LEADS: Callable[[], None] = lambda: None  # noqa: E731
+FENCED = RayTaskError("start", "", FencedError("epoch 2"), proctitle="keeper", pid=1, ip="10.0.0.1")
+
+
+class FakeKeeper:
+    """A keeper whose answer the test chooses. A method returns its answer as the reference to it."""
+
+    def __init__(self, answer: KeptNode | str | Exception) -> None:
+        self.answer = answer
+        self.start = self.watch = self
+
+    def remote(self, *_: object) -> FakeKeeper:
+        return self
+
+
+class FakeRay:
+    """One node with the keeper of an earlier scheduler, and a lease."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: KeptNode | str | Exception) -> None:
+        self.keeper = FakeKeeper(answer)
+        self.killed: list[Any] = []
+        self.confirm = LEADS
+        self.now_s = 0.0
+        monkeypatch.setattr(node_keepers, "list_named_actors", lambda: [keeper_name("id-b", "b")])
+        monkeypatch.setattr(joined_devices, "draining_nodes", frozenset)
+        monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
+        monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))
+        monkeypatch.setattr(ray, "get", _get)
+        monkeypatch.setattr(ray, "kill", lambda actor, **_: self.killed.append(actor))
+        self.devices = JoinedDevices(
+            JoinedCluster("10.0.0.9:6379"),
+            HeadAccess("https://10.0.0.2:8700", "token", "certificate", epoch=1),
+            kind="cpu",
+            namespace="podium-test",
+            confirm=lambda: self.confirm(),
+            clock=lambda: self.now_s,
+        )
+
+    def turn(self) -> None:
+        self.devices.places(NODES, ())
+
+
+def _get(reference: FakeKeeper) -> KeptNode | str:
+    if isinstance(reference.answer, Exception):
+        raise reference.answer
+    return reference.answer
+
+
+def _fenced() -> None:
+    raise FencedError("another scheduler has taken over, as played")
+
+
+def _unknown() -> None:
+    raise DatabaseError("no connection, as played")
+
+
+@pytest.mark.parametrize("error", [FENCED, FENCED.as_instanceof_cause(), FencedError("epoch 2")])
+def test_keeper_of_the_next_scheduler_is_not_killed(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Its guardian, slots and trials would end with it."""
+    fake = FakeRay(monkeypatch, error)
+    with pytest.raises(FencedError, match="epoch 2"):
+        fake.turn()
+    assert fake.killed == []
+
+
+@pytest.mark.parametrize("answer", [ActorDiedError(), RayError("lost"), "it has other settings"])
+def test_keeper_that_fails_is_killed_only_by_the_scheduler_of_now(
+    monkeypatch: pytest.MonkeyPatch, answer: str | Exception
+) -> None:
+    fake = FakeRay(monkeypatch, answer)
+    for fake.confirm, raised in ((_unknown, DatabaseError), (_fenced, FencedError)):
+        with pytest.raises(raised, match="as played"):
+            fake.turn()
+        assert fake.killed == []
+    fake.confirm = LEADS
+    fake.turn()
+    assert fake.killed == [fake.keeper]
+
+
+def test_idle_keeper_is_killed_only_by_the_scheduler_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
+    fake.confirm = _fenced
+    fake.turn()
+    fake.now_s = 11.0
+    with pytest.raises(FencedError, match="as played"):
+        fake.turn()
+    assert fake.killed == []
+    fake.confirm = LEADS
+    fake.turn()
+    assert fake.killed == [fake.keeper]
+
+
+@pytest.mark.parametrize(("confirm", "kills"), [(LEADS, True), (_fenced, False), (_unknown, False)])
+def test_service_that_stops_leaves_what_may_belong_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, confirm: Callable[[], None], kills: bool
+) -> None:
+    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
+    fake.turn()
+    fake.confirm = confirm
+    fake.devices.close(["slot-b:cpu-0"])
+    assert bool(fake.killed) is kills
