@@ -92,6 +92,7 @@ def test_password_is_in_no_argument_environment_or_log(service: RunningService) 
     service.client.cancel_sweep(sweep_id)
 
 
+@pytest.mark.slow
 def test_commands_find_the_database_of_a_running_service(service: RunningService, tmp_path: Path) -> None:
     directory = ("--data-dir", str(service.data.root))
     commands = {
