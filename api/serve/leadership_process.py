@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from podium.api.serve.leader_conditions import is_led, refuse
 from podium.api.serve.wake_forwarding import WakeForwarding
-from podium.db.schema.open_database import open_database
+from podium.db.schema.open_database import open_postgres
 from podium.db.stores.leader_lease import RENEWAL_S, Contender
 from podium.db.stores.leadership import Leadership, Standing
 from podium.sweep.runtime.component_lifecycle import (
@@ -37,13 +37,12 @@ log = logging.getLogger("podium.leadership")
 
 def run(settings: ServiceSettings) -> None:
     """Compete for the lease until SIGTERM, then release the lease. Raises `PodiumError` if this service may not run."""
-    database = open_database(settings)
+    database = open_postgres(settings)
     contender = Contender(settings.holder, socket.gethostname(), settings.url, cluster_id(settings))
-    end_sessions = getattr(database, "end_sessions", lambda _: None)
-    leadership = Leadership(database, contender, end_sessions=end_sessions)
+    leadership = Leadership(database, contender, end_sessions=database.end_sessions)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    forwarding = WakeForwarding(settings)
+    forwarding = WakeForwarding(settings.runtime, database)
     told: int | None = None
     earlier: Standing | None = None
     while not stopping.is_set():
@@ -58,7 +57,7 @@ def run(settings: ServiceSettings) -> None:
             if told is None and led and standing.lease:
                 refuse(settings, contender, standing.lease.leader)
             if standing.epoch != told and (standing.epoch or led or told):
-                forwarding.lead(leads=bool(standing.epoch))
+                (forwarding.lead if standing.epoch else forwarding.stand_by)()
                 report_leadership(standing.epoch)
                 report_ready()
                 told = standing.epoch
