@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
@@ -265,6 +266,37 @@ def test_standby_that_is_suspended_does_not_stop_the_others(
             leader_lease.stand_by(of_another, Contender("b"), clock())
     with database.read() as connection:
         assert [each.holder for each in leader_lease.waiting(connection, clock())] == ["b"]
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_one_of_two_services_takes_the_lease_at_the_same_moment(database: Database, expired: bool) -> None:
+    """It is free before the first service, and again when it has expired."""
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("only services on a server have a standby")
+    before = 0
+    if expired:
+        with database.write() as connection:
+            before = leader_lease.take(connection, Contender("former"), START)
+    now = START + EXPIRY_S + 1
+    together = threading.Barrier(2)
+    opened = {name: PostgresDatabase(postgres_server().url(NAME), holder=name) for name in ("a", "b")}
+
+    def take(name: str) -> int:
+        with opened[name].read() as connection:
+            lease = leader_lease.read(connection, now)  # both have seen that it may be taken
+        assert lease is None or lease.has_expired
+        together.wait()
+        with opened[name].write() as connection:
+            return leader_lease.take(connection, Contender(name), now, predecessor=lease)
+
+    with ThreadPoolExecutor() as threads:
+        epochs = dict(zip(opened, threads.map(take, opened), strict=True))
+    assert sorted(epochs.values()) == [0, before + 1]
+    with database.read() as connection:
+        lease = leader_lease.read(connection, now)
+    assert lease is not None and lease.epoch == before + 1 and epochs[lease.leader.holder] == lease.epoch
+    for each in opened.values():
+        each.close()
 
 
 Step = tuple[str, int, float]
