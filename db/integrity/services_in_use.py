@@ -6,11 +6,9 @@ invisible here, but the database has the lease of the service that leads, and li
 
 from __future__ import annotations
 
-import fcntl
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import Connection
 
@@ -18,6 +16,7 @@ from podium.db.stores import leader_lease
 from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.local_service import is_locked
 
 MISSED_RENEWAL_S = 2 * RENEWAL_S  # a leader that has not renewed its lease for so long may be replaced soon
 
@@ -56,23 +55,12 @@ def services_in_use(connection: Connection, data: DataDirectory, this_host: str 
 def _in_use(data: DataDirectory, others: set[str]) -> Iterator[DataDirectory]:
     """The folders of the services that run, here and on `others`: one without a folder of its own has the root."""
     root, named = DataDirectory(data.root), data.services()
-    if _is_locked(root.service_lock) or others - {each.service for each in named}:
+    if is_locked(root.service_lock) or others - {each.service for each in named}:
         yield root
-    yield from (each for each in named if each.service in others or _is_locked(each.service_lock))
+    yield from (each for each in named if each.service in others or is_locked(each.service_lock))
 
 
 def _is_ready(folder: DataDirectory, *, is_here: bool) -> bool:
     """Whether all components are ready, as the service has recorded; only those of this machine are looked up."""
     found = read_components(folder, is_here=is_here)
     return not found or all_ready(found)
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
