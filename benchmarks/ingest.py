@@ -106,6 +106,11 @@ def trials_of(plan: Plan) -> int:
     return 5 if plan.quick else TRIALS
 
 
+def seconds_of(plan: Plan) -> float:
+    """How long points are stored."""
+    return 1.0 if plan.quick else SECONDS
+
+
 def repetitions_of(plan: Plan) -> int:
     """How often each is measured."""
     return min(3, plan.repetitions)
@@ -113,7 +118,7 @@ def repetitions_of(plan: Plan) -> int:
 
 def measured(plan: Plan, databases: Databases) -> tuple[list[Figure], list[Figure], list[Figure]]:
     """The figures of the recorder alone, of the whole path and of Optuna, measured in turn."""
-    trials, (seconds, steps) = trials_of(plan), (1.0, 200) if plan.quick else (SECONDS, STEPS)
+    trials, seconds, steps = trials_of(plan), seconds_of(plan), 200 if plan.quick else STEPS
     measures: dict[str, Callable[[Path], Measurement]] = {
         "recorder": lambda folder: of_recorder(databases.podium(folder), trials, seconds),
         "Optuna": lambda folder: of_optuna(databases.optuna(folder), trials, seconds),
@@ -143,24 +148,30 @@ def _figures(name: str, found: list[Measurement]) -> list[Figure]:
 # Podium.
 
 
-def of_recorder(settings: ServiceSettings, trials: int, seconds: float) -> Measurement:
-    """Measure the recorder in this process, with the API in another."""
+def of_recorder(settings: ServiceSettings, trials: int, seconds: float, *, readers: bool = True) -> Measurement:
+    """Measure the recorder in this process; with readers, the API is in another."""
     database, recorder = _filled(settings, trials)
     try:
+        if not readers:
+            return Measurement(_record(recorder, trials, seconds), ())
         with _api(settings):
-            readers = _readers(settings.port, TOKEN, 1, 1, WARM_S + seconds)
+            reading = _readers(settings.port, TOKEN, 1, 1, WARM_S + seconds)
             time.sleep(WARM_S)
-            points, step, began = 0, 0, time.perf_counter()
-            while time.perf_counter() - began < seconds:
-                at, chosen = time.time(), range(step * BATCH, (step + 1) * BATCH)
-                recorder.commit(
-                    [MetricPoint(AttemptKey(1 + n % trials, 1), "loss", n // trials, 1 / (n + 1), at) for n in chosen]
-                )
-                points, step = points + BATCH, step + 1
-            took_s = time.perf_counter() - began
-            return Measurement(points / took_s, _reads(readers))
+            return Measurement(_record(recorder, trials, seconds), _reads(reading))
     finally:
         database.close()
+
+
+def _record(recorder: DatabaseRecorder, trials: int, seconds: float) -> float:
+    """Commit batches of points for some seconds; returns points per second."""
+    points, step, began = 0, 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        at, chosen = time.time(), range(step * BATCH, (step + 1) * BATCH)
+        recorder.commit(
+            [MetricPoint(AttemptKey(1 + n % trials, 1), "loss", n // trials, 1 / (n + 1), at) for n in chosen]
+        )
+        points, step = points + BATCH, step + 1
+    return points / (time.perf_counter() - began)
 
 
 def _filled(settings: ServiceSettings, trials: int) -> tuple[Database, DatabaseRecorder]:
@@ -252,27 +263,34 @@ def _wait_for(port: int) -> None:
 # Optuna.
 
 
-def of_optuna(url: str, trials: int, seconds: float) -> Measurement:
-    """Measure `report` in this process, with readers in another."""
+def of_optuna(url: str, trials: int, seconds: float, *, readers: bool = True) -> Measurement:
+    """Measure `report` in this process; readers are in another."""
     space: dict[str, optuna.distributions.BaseDistribution] = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
-    context = multiprocessing.get_context("spawn")
-    heard, ready = context.Queue(), context.Event()
     with optuna_storage(url) as storage:
         study = optuna.create_study(storage=storage, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
         running = [study.ask(space) for _ in range(trials)]
+        if not readers:
+            return Measurement(_report(running, seconds), ())
+        context = multiprocessing.get_context("spawn")
+        heard, ready = context.Queue(), context.Event()
         process = context.Process(target=_read_optuna, args=(url, WARM_S + seconds, heard, ready), daemon=True)
         process.start()
         if not ready.wait(60):
             raise RuntimeError("the process that reads Optuna's storage does not start")
         time.sleep(WARM_S)
-        points, began = 0, time.perf_counter()
-        while time.perf_counter() - began < seconds:
-            running[points % trials].report(1 / (points + 1), points // trials)
-            points += 1
-        took_s = time.perf_counter() - began
+        points_a_second = _report(running, seconds)
     reads_ms = tuple(heard.get(timeout=60))
     process.join()
-    return Measurement(points / took_s, reads_ms)
+    return Measurement(points_a_second, reads_ms)
+
+
+def _report(running: list[optuna.Trial], seconds: float) -> float:
+    """Report points of one trial after the other for some seconds; returns points per second."""
+    points, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        running[points % len(running)].report(1 / (points + 1), points // len(running))
+        points += 1
+    return points / (time.perf_counter() - began)
 
 
 def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:

@@ -5,7 +5,8 @@ and the readers share the cores of this machine.
 
 - Search and storage, as row 3: 200 trials with five reports each. The end of a trial is the transaction that stores it
   together with the placement of the next one; of Optuna, `tell`.
-- Metric points, as row 10: the recorder alone and the whole path of a service, with four readers; of Optuna, `report`.
+- Metric points, as row 10: the recorder alone without readers, which is what the database takes, the recorder with four
+  readers and the whole path of a service with four; of Optuna, `report`.
 - The requests of the page of a sweep, as row 9, without a browser: the window of 200 rows of the table, the same
   filtered and sorted, and 50 curves, each over HTTP. Optuna has none of them: measured is `get_trials` of a new study
   object, which reads all trials, as optuna-dashboard does for each request, without HTTP and JSON. A second call of the
@@ -47,6 +48,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         return []
     databases = PostgresDatabases()
     storing, peer_storing = _storing(plan, databases)
+    unread, peer_unread = _without_readers(plan, databases)
     alone, whole, reports = ingest.measured(plan, databases)
     pages, all_trials = _pages(plan, databases)
     *_, end = storing
@@ -56,13 +58,14 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             22,
             f"on PostgreSQL: {_trials(plan)} trials with {REPORTS} reports; points stored while four readers ask,"
             f" {ingest.trials_of(plan)} trials; requests of the page of a sweep with {_page_trials(plan):,} trials",
-            [*storing, *alone, *whole, *pages],
+            [*storing, unread, *alone, *whole, *pages],
             ingest.repetitions_of(plan),
-            targets=[at_least(alone[0], STORED), at_most(end, END_MS), *(at_most(page, PAGE_MS) for page in pages)],
+            targets=[at_least(unread, STORED), at_most(end, END_MS), *(at_most(page, PAGE_MS) for page in pages)],
             peer_name="Optuna, RDB storage on the same server",
-            peer=[*peer_storing, *reports, all_trials],
+            peer=[*peer_storing, peer_unread, *reports, all_trials],
             ratios={
                 **{one.name: ratio(one, other) for one, other in pairs},
+                unread.name: more(unread, peer_unread),
                 alone[0].name: more(alone[0], reports[0]),
                 f"{pages[0].name} to all trials": ratio(pages[0], all_trials),
             },
@@ -102,6 +105,23 @@ def _figures(side: str, found: dict[tuple[str, str], list[Storing]]) -> list[Fig
     ]
     ends = tuple(statistics.median(one.ends_ms) for method in METHODS for one in found[side, method])
     return [*trials, Figure("the end of a trial, p50", "ms", ends)]
+
+
+def _without_readers(plan: Plan, databases: PostgresDatabases) -> tuple[Figure, Figure]:
+    """Points stored per second while nobody reads: of the recorder and of Optuna."""
+    trials, seconds = ingest.trials_of(plan), ingest.seconds_of(plan)
+    podium: list[float] = []
+    peer: list[float] = []
+    for _ in range(ingest.repetitions_of(plan)):
+        with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+            settings, url = databases.podium(Path(folder)), databases.optuna(Path(folder))
+            podium.append(ingest.of_recorder(settings, trials, seconds, readers=False).points_a_second)
+            peer.append(ingest.of_optuna(url, trials, seconds, readers=False).points_a_second)
+        plan.say(f"without readers: Podium {podium[-1]:,.0f} points/s, Optuna {peer[-1]:,.0f}")
+    return (
+        Figure("recorder without readers, stored", "points/s", tuple(podium)),
+        Figure("report without readers, stored", "points/s", tuple(peer)),
+    )
 
 
 def _pages(plan: Plan, databases: PostgresDatabases) -> tuple[list[Figure], Figure]:

@@ -224,7 +224,8 @@ def test_storage_is_compared_on_postgres(tmp_path: Path) -> None:
         figure["name"] for figure in row["podium"]
     }
     assert set(row["ratio"]) == {
-        "tpe, a trial", "random, a trial", "the end of a trial, p50", "recorder, stored", "200: table to all trials",
+        "tpe, a trial", "random, a trial", "the end of a trial, p50", "recorder without readers, stored",
+        "recorder, stored", "200: table to all trials",
     }  # fmt: skip
 
 
