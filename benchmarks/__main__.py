@@ -18,6 +18,7 @@ from benchmarks import (
     ingest,
     node_faults,
     nodes,
+    on_postgres,
     population,
     proposals,
     real_sweep,
@@ -57,6 +58,7 @@ BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({19}), slow_replica.run),
     (frozenset({20}), node_faults.run),
     (frozenset({21}), population.run),
+    (frozenset({22}), on_postgres.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each

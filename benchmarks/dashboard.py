@@ -26,11 +26,14 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from benchmarks import optuna_dashboard, page_times, service_parts
+from benchmarks.databases import SqliteFiles
 from benchmarks.generated_sweep import fill
 from benchmarks.results import Figure, Row, at_most, ratio
 from benchmarks.run_settings import Plan
 from podium.api.client.service_for_command import service
+from podium.db.schema.open_database import open_database
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.service_settings import ServiceSettings
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -63,16 +66,24 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             plan.say(f"{count:,} trials, Podium: {_summary(ours[count])}")
             if count not in peer_counts:
                 continue
-            theirs[count] = peer(Path(folder) / f"optuna-{count}.sqlite3", package, count, executable, visits)
+            url = SqliteFiles().optuna(Path(folder) / f"optuna-{count}")
+            optuna_dashboard.fill(url, count)
+            theirs[count] = peer(url, package, executable, visits)
             plan.say(f"{count:,} trials, optuna-dashboard: {_summary(theirs[count])}")
     return [_row(ours, theirs, visits, executable is not None)]
 
 
 def prepare(folder: Path, count: int) -> int:
     """A new data directory with a sweep of `count` trials; returns its id."""
-    data = DataDirectory(folder)
-    data.prepare()
-    return fill(data.database, count)
+    return filled(SqliteFiles().podium(folder), count)
+
+
+def filled(settings: ServiceSettings, count: int) -> int:
+    """Add a sweep of `count` trials to the database of a service; returns its id."""
+    database = open_database(settings)
+    sweep_id = fill(database, count)
+    database.close()
+    return sweep_id
 
 
 def podium(folder: Path, sweep_id: int, executable: str | None, visits: int) -> Measurement:
@@ -114,10 +125,9 @@ def _visit(found: Measurement, context: BrowserContext, url: str, selector: str)
     found["row ms"].append(row)
 
 
-def peer(path: Path, package: Path, count: int, executable: str | None, visits: int) -> Measurement:
+def peer(storage: str, package: Path, executable: str | None, visits: int) -> Measurement:
     """Measure the same in optuna-dashboard."""
-    optuna_dashboard.fill(path, count)
-    with optuna_dashboard.serving(package, path) as url:
+    with optuna_dashboard.serving(package, storage) as url:
         with httpx2.Client(base_url=url, timeout=300, trust_env=False) as http:
             took_ms, size_kb = asked(http, "/api/studies/1", {}, ASKED_PEER)
         found = {"table ms": took_ms, "table kB": size_kb}
@@ -142,8 +152,8 @@ def asked(http: httpx2.Client, path: str, query: dict[str, Any], times: int) -> 
 
 
 def _row(ours: dict[int, Measurement], theirs: dict[int, Measurement], visits: int, browsed: bool) -> Row:
-    podium_figures = {key: figure for count, found in ours.items() for key, figure in _figures(count, found)}
-    peer_figures = {key: figure for count, found in theirs.items() for key, figure in _figures(count, found)}
+    podium_figures = {key: figure for count, found in ours.items() for key, figure in figures(count, found)}
+    peer_figures = {key: figure for count, found in theirs.items() for key, figure in figures(count, found)}
     few, many = min(ours), max(ours)
     targets = [
         at_most(podium_figures[many, "table ms"], 100),
@@ -178,7 +188,8 @@ def _named(what: str, unit: str) -> str:
     return f"{NAMES[what]}, size" if unit == "kB" else NAMES[what]
 
 
-def _figures(count: int, found: Measurement) -> list[tuple[tuple[int, str], Figure]]:
+def figures(count: int, found: Measurement) -> list[tuple[tuple[int, str], Figure]]:
+    """The figures of a sweep with `count` trials, with the names of their samples."""
     return [
         ((count, key), Figure(f"{count:,}: {_named(*key.split())}", key.split()[1], tuple(samples)))
         for key, samples in found.items()

@@ -6,14 +6,12 @@ import json
 import math
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, insert
 
 from podium.db.schema import tables
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.migrate import migrate
+from podium.db.schema.engine import Database
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.spec.sweep_spec import parse_spec
@@ -34,10 +32,8 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
-def fill(path: Path, count: int, *, name: str = "many") -> int:
+def fill(database: Database, count: int, *, name: str = "many") -> int:
     """A sweep of `count` trials over eight parameters, each with a curve of ten points; returns its id."""
-    migrate(path)
-    database = SqliteDatabase(path)
     spec = parse_spec(
         {
             "name": name,
@@ -58,7 +54,6 @@ def fill(path: Path, count: int, *, name: str = "many") -> int:
     for first in range(0, count, _BATCH):
         with database.write() as connection:
             _write(connection, sweep_id, range(first, min(first + _BATCH, count)))
-    database.close()
     return sweep_id
 
 
@@ -115,9 +110,8 @@ def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
     )
 
 
-def fill_summaries(path: Path, sweep_id: int, count: int, names: Sequence[str]) -> None:
+def fill_summaries(database: Database, sweep_id: int, count: int, names: Sequence[str]) -> None:
     """Give each trial of a sweep summaries of these metrics, without points."""
-    database = SqliteDatabase(path)
     for first in range(0, count, _BATCH // 50):
         dice = random.Random(first)
         rows = [
@@ -127,7 +121,6 @@ def fill_summaries(path: Path, sweep_id: int, count: int, names: Sequence[str]) 
         ]
         with database.write(durable=False) as connection:
             metric_summaries.add(connection, rows)
-    database.close()
 
 
 def _id(sweep_id: int, number: int) -> int:

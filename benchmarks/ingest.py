@@ -41,21 +41,20 @@ import uvicorn
 from sqlalchemy import func, select
 
 from benchmarks import load
+from benchmarks.databases import Databases, SqliteFiles, optuna_storage
 from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from podium.api.client.service_for_command import service
 from podium.api.http.garbage_collection import collect_rarely
 from podium.api.rest.app import create_app
-from podium.api.serve.ports import free_port
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.migrate import migrate
+from podium.db.schema.engine import Database
+from podium.db.schema.open_database import open_database
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
-from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
@@ -86,25 +85,11 @@ class Measurement:
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 10."""
-    trials, seconds, steps = (5, 1.0, 200) if plan.quick else (TRIALS, SECONDS, STEPS)
-    measures: dict[str, Callable[[Path], Measurement]] = {
-        "recorder": lambda folder: of_recorder(folder, trials, seconds),
-        "Optuna": lambda folder: of_optuna(folder, trials, seconds),
-        "whole path": lambda folder: of_service(folder, trials, steps),
-    }
-    repetitions = min(3, plan.repetitions)
-    found: dict[str, list[Measurement]] = {name: [] for name in measures}
-    for _ in range(repetitions):
-        for name, measure in measures.items():
-            with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-                one = measure(Path(folder))
-            found[name].append(one)
-            plan.say(f"{name}: {one.points_a_second:,.0f} points/s, reads p99 {one.quantile_ms(0.99):.1f} ms")
-    alone, whole = (_figures(name, found[name]) for name in ("recorder", "whole path"))
-    peer = _figures("report", found["Optuna"])
+    alone, whole, peer = measured(plan, SqliteFiles())
     return [
         Row(
-            10, f"points stored in a second while four readers ask, {trials} trials", [*alone, *whole], repetitions,
+            10, f"points stored in a second while four readers ask, {trials_of(plan)} trials", [*alone, *whole],
+            repetitions_of(plan),
             targets=[
                 times_more(alone[0], peer[0], AIM), at_least(whole[0], STORED),
                 at_most(alone[2], READS_MS), at_most(whole[2], WHOLE_PATH_READS_MS),
@@ -114,6 +99,40 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             notes=("the whole path shares its cores with the trials and the readers",),
         )
     ]  # fmt: skip
+
+
+def trials_of(plan: Plan) -> int:
+    """The number of trials."""
+    return 5 if plan.quick else TRIALS
+
+
+def seconds_of(plan: Plan) -> float:
+    """How long points are stored."""
+    return 1.0 if plan.quick else SECONDS
+
+
+def repetitions_of(plan: Plan) -> int:
+    """How often each is measured."""
+    return min(3, plan.repetitions)
+
+
+def measured(plan: Plan, databases: Databases) -> tuple[list[Figure], list[Figure], list[Figure]]:
+    """The figures of the recorder alone, of the whole path and of Optuna, measured in turn."""
+    trials, seconds, steps = trials_of(plan), seconds_of(plan), 200 if plan.quick else STEPS
+    measures: dict[str, Callable[[Path], Measurement]] = {
+        "recorder": lambda folder: of_recorder(databases.podium(folder), trials, seconds),
+        "Optuna": lambda folder: of_optuna(databases.optuna(folder), trials, seconds),
+        "whole path": lambda folder: of_service(databases.podium(folder / "data"), trials, steps),
+    }
+    found: dict[str, list[Measurement]] = {name: [] for name in measures}
+    for _ in range(repetitions_of(plan)):
+        for name, measure in measures.items():
+            with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+                one = measure(Path(folder))
+            found[name].append(one)
+            plan.say(f"{name}: {one.points_a_second:,.0f} points/s, reads p99 {one.quantile_ms(0.99):.1f} ms")
+    alone, whole = (_figures(name, found[name]) for name in ("recorder", "whole path"))
+    return alone, whole, _figures("report", found["Optuna"])
 
 
 def _figures(name: str, found: list[Measurement]) -> list[Figure]:
@@ -129,30 +148,34 @@ def _figures(name: str, found: list[Measurement]) -> list[Figure]:
 # Podium.
 
 
-def of_recorder(folder: Path, trials: int, seconds: float) -> Measurement:
-    """Measure the recorder in this process, with the API in another."""
-    settings = ServiceSettings(str(folder), str(folder / "run"), port=free_port())
+def of_recorder(settings: ServiceSettings, trials: int, seconds: float, *, readers: bool = True) -> Measurement:
+    """Measure the recorder in this process; with readers, the API is in another."""
     database, recorder = _filled(settings, trials)
     try:
+        if not readers:
+            return Measurement(_record(recorder, trials, seconds), ())
         with _api(settings):
-            readers = _readers(settings.port, TOKEN, 1, 1, WARM_S + seconds)
+            reading = _readers(settings.port, TOKEN, 1, 1, WARM_S + seconds)
             time.sleep(WARM_S)
-            points, step, began = 0, 0, time.perf_counter()
-            while time.perf_counter() - began < seconds:
-                at, chosen = time.time(), range(step * BATCH, (step + 1) * BATCH)
-                recorder.commit(
-                    [MetricPoint(AttemptKey(1 + n % trials, 1), "loss", n // trials, 1 / (n + 1), at) for n in chosen]
-                )
-                points, step = points + BATCH, step + 1
-            took_s = time.perf_counter() - began
-            return Measurement(points / took_s, _reads(readers))
+            return Measurement(_record(recorder, trials, seconds), _reads(reading))
     finally:
         database.close()
 
 
+def _record(recorder: DatabaseRecorder, trials: int, seconds: float) -> float:
+    """Commit batches of points for some seconds; returns points per second."""
+    points, step, began = 0, 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        at, chosen = time.time(), range(step * BATCH, (step + 1) * BATCH)
+        recorder.commit(
+            [MetricPoint(AttemptKey(1 + n % trials, 1), "loss", n // trials, 1 / (n + 1), at) for n in chosen]
+        )
+        points, step = points + BATCH, step + 1
+    return points / (time.perf_counter() - began)
+
+
 def _filled(settings: ServiceSettings, trials: int) -> tuple[Database, DatabaseRecorder]:
-    migrate(settings.data.database)
-    database = SqliteDatabase(settings.data.database)
+    database = open_database(settings)
     spec = parse_spec(document("logging_curves:objective", {"x": {"min": 0.0, "max": 1.0}}, trials)
                       | {"program": {"function": "logging_curves:objective"}})  # fmt: skip
     with database.write() as connection:
@@ -178,18 +201,19 @@ def _api(settings: ServiceSettings) -> Iterator[None]:
 
 def _serve(settings: ServiceSettings) -> None:
     """In a process of its own."""
-    app = create_app(settings, SqliteDatabase(settings.data.database))
+    app = create_app(settings, open_database(settings))
     collect_rarely()
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="error", access_log=False)
 
 
-def of_service(folder: Path, trials: int, steps: int) -> Measurement:
+def of_service(settings: ServiceSettings, trials: int, steps: int) -> Measurement:
     """Measure a real service with two slots, and trials that log one after the other."""
+    data = settings.data
     space = {"steps": {"value": steps}, "x": {"min": 0.0, "max": 1.0}}
     sweep = document("logging_curves:objective", space, trials)
     times: list[Any] = []
-    with service(folder / "data", "cpu:2", own=True) as client:
-        token = DataDirectory(folder / "data").admin_token.read_text().strip()
+    with service(data.root, "cpu:2", own=True) as client:
+        token = data.admin_token.read_text().strip()
         thread = threading.Thread(target=lambda: times.append(timed_sweep(client, sweep)))
         thread.start()
         heard: list[float] = []
@@ -199,12 +223,12 @@ def of_service(folder: Path, trials: int, steps: int) -> Measurement:
         thread.join()
     if not times:
         raise RuntimeError("the sweep that logs has failed; see above")
-    return Measurement(_stored(folder / "data") / times[0].inside_s, tuple(heard))
+    return Measurement(_stored(settings) / times[0].inside_s, tuple(heard))
 
 
-def _stored(data_dir: Path) -> int:
+def _stored(settings: ServiceSettings) -> int:
     """The number of stored points."""
-    database = SqliteDatabase(DataDirectory(data_dir).database)
+    database = open_database(settings)
     with database.read() as connection:
         stored: int = connection.execute(select(func.count()).select_from(metrics)).scalar_one()
     database.close()
@@ -239,27 +263,34 @@ def _wait_for(port: int) -> None:
 # Optuna.
 
 
-def of_optuna(folder: Path, trials: int, seconds: float) -> Measurement:
-    """Measure `report` in this process, with readers in another."""
-    url = f"sqlite:///{folder / 'optuna.sqlite3'}"
-    study = optuna.create_study(storage=url, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
+def of_optuna(url: str, trials: int, seconds: float, *, readers: bool = True) -> Measurement:
+    """Measure `report` in this process; readers are in another."""
     space: dict[str, optuna.distributions.BaseDistribution] = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
-    running = [study.ask(space) for _ in range(trials)]
-    context = multiprocessing.get_context("spawn")
-    heard, ready = context.Queue(), context.Event()
-    process = context.Process(target=_read_optuna, args=(url, WARM_S + seconds, heard, ready), daemon=True)
-    process.start()
-    if not ready.wait(60):
-        raise RuntimeError("the process that reads Optuna's storage does not start")
-    time.sleep(WARM_S)
-    points, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        running[points % trials].report(1 / (points + 1), points // trials)
-        points += 1
-    took_s = time.perf_counter() - began
+    with optuna_storage(url) as storage:
+        study = optuna.create_study(storage=storage, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
+        running = [study.ask(space) for _ in range(trials)]
+        if not readers:
+            return Measurement(_report(running, seconds), ())
+        context = multiprocessing.get_context("spawn")
+        heard, ready = context.Queue(), context.Event()
+        process = context.Process(target=_read_optuna, args=(url, WARM_S + seconds, heard, ready), daemon=True)
+        process.start()
+        if not ready.wait(60):
+            raise RuntimeError("the process that reads Optuna's storage does not start")
+        time.sleep(WARM_S)
+        points_a_second = _report(running, seconds)
     reads_ms = tuple(heard.get(timeout=60))
     process.join()
-    return Measurement(points / took_s, reads_ms)
+    return Measurement(points_a_second, reads_ms)
+
+
+def _report(running: list[optuna.Trial], seconds: float) -> float:
+    """Report points of one trial after the other for some seconds; returns points per second."""
+    points, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        running[points % len(running)].report(1 / (points + 1), points // len(running))
+        points += 1
+    return points / (time.perf_counter() - began)
 
 
 def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:

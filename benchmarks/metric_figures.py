@@ -48,9 +48,10 @@ def main() -> None:
 
 def read_costs(path: Path) -> None:
     """Print the time and size of each request."""
-    sweep_id = generated_sweep.fill(path, TRIALS)
-    generated_sweep.fill_summaries(path, sweep_id, TRIALS, NAMES)
+    migrate(path)
     database = SqliteDatabase(path)
+    sweep_id = generated_sweep.fill(database, TRIALS)
+    generated_sweep.fill_summaries(database, sweep_id, TRIALS, NAMES)
 
     def table(metrics: Sequence[str] = (), limit: int = 100, **window: object) -> bytes:
         with database.read() as connection:

@@ -1,4 +1,4 @@
-"""The peer of row 9: a study in Optuna's SQLite storage, served by optuna-dashboard.
+"""The peer of rows 9 and 22: a study in Optuna's RDB storage, served by optuna-dashboard.
 
 The rows are written directly to the tables that Optuna creates, since `study.add_trials` takes minutes. Parameters,
 values, states and curves are those of Podium's sweep.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +20,16 @@ from typing import Any
 
 import httpx2
 import optuna
+from sqlalchemy import MetaData, create_engine, insert
 
+from benchmarks.databases import optuna_storage
 from benchmarks.generated_sweep import CURVE_POINTS, PARAMETERS, curve_of, params_of, state_of, value_of
 from podium.api.serve.ports import free_port
 
 VERSION = "0.21.0"
 FOLDER = "PODIUM_OPTUNA_DASHBOARD"  # the installation folder; by default a temporary one
 _START_S = 120.0
+_BATCH = 2_000  # trials in a transaction
 _STATES = {"finished": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
 
 
@@ -40,14 +43,23 @@ def installed(folder: Path) -> Path:
     return folder
 
 
-def fill(path: Path, count: int) -> None:
-    """A study of `count` trials."""
+def fill(storage: str, count: int) -> None:
+    """A study of `count` trials in an empty database; `storage`: its URL."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    optuna.create_study(storage=f"sqlite:///{path}", study_name="many", direction="maximize")
+    with optuna_storage(storage) as empty:
+        optuna.create_study(storage=empty, study_name="many", direction="maximize")
     distributions = {name: _distribution(spec) for name, spec in PARAMETERS.items()}
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        for number in range(count):
-            _write(connection, number, distributions)
+    engine, tables = create_engine(storage), MetaData()
+    tables.reflect(engine)
+    for first in range(0, count, _BATCH):
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for number in range(first, min(first + _BATCH, count)):
+            for table, added in _rows(number, distributions).items():
+                rows[table] += added
+        with engine.begin() as connection:
+            for table, added in rows.items():
+                connection.execute(insert(tables.tables[table]), added)
+    engine.dispose()
 
 
 def _distribution(spec: dict[str, Any]) -> optuna.distributions.BaseDistribution:
@@ -58,29 +70,36 @@ def _distribution(spec: dict[str, Any]) -> optuna.distributions.BaseDistribution
     return optuna.distributions.FloatDistribution(spec["min"], spec["max"], log=spec.get("log", False))
 
 
-def _write(
-    connection: sqlite3.Connection, number: int, distributions: dict[str, optuna.distributions.BaseDistribution]
-) -> None:
+def _rows(
+    number: int, distributions: dict[str, optuna.distributions.BaseDistribution]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a trial by table, those first to which others refer."""
     params, state, trial_id = params_of(number), state_of(number), number + 1
-    at = datetime.fromtimestamp(1_780_000_000 + number, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    connection.execute("INSERT INTO trials VALUES (?, ?, 1, ?, ?, ?)", (trial_id, number, _STATES[state], at, at))
-    connection.executemany(
-        "INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) VALUES (?, ?, ?, ?)",
-        [
-            (trial_id, name, distributions[name].to_internal_repr(value), _json(distributions[name]))
+    at = datetime.fromtimestamp(1_780_000_000 + number, UTC).replace(tzinfo=None)
+    trial = {"trial_id": trial_id, "number": number, "study_id": 1, "state": _STATES[state]}
+    result = {"trial_id": trial_id, "objective": 0, "value": value_of(params), "value_type": "FINITE"}
+    return {
+        "trials": [{**trial, "datetime_start": at, "datetime_complete": at}],
+        "trial_params": [
+            {
+                "trial_id": trial_id,
+                "param_name": name,
+                "param_value": distributions[name].to_internal_repr(value),
+                "distribution_json": _json(distributions[name]),
+            }
             for name, value in params.items()
         ],
-    )
-    if state == "finished":
-        connection.execute(
-            "INSERT INTO trial_values (trial_id, objective, value, value_type) VALUES (?, 0, ?, 'FINITE')",
-            (trial_id, value_of(params)),
-        )
-    connection.executemany(
-        "INSERT INTO trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type)"
-        " VALUES (?, ?, ?, 'FINITE')",
-        [(trial_id, step, curve_of(params, step)) for step in range(1, CURVE_POINTS + 1)],
-    )
+        "trial_values": [result] if state == "finished" else [],
+        "trial_intermediate_values": [
+            {
+                "trial_id": trial_id,
+                "step": step,
+                "intermediate_value": curve_of(params, step),
+                "intermediate_value_type": "FINITE",
+            }
+            for step in range(1, CURVE_POINTS + 1)
+        ],
+    }
 
 
 _known: dict[int, str] = {}
@@ -94,11 +113,11 @@ def _json(distribution: optuna.distributions.BaseDistribution) -> str:
 
 
 @contextlib.contextmanager
-def serving(package: Path, path: Path) -> Iterator[str]:
-    """Start optuna-dashboard with its own command; yields the address at which it serves this study."""
+def serving(package: Path, storage: str) -> Iterator[str]:
+    """Start optuna-dashboard with its own command; yields the address at which it serves the study of this URL."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, str(package / "bin" / "optuna-dashboard"), f"sqlite:///{path}", "--port", str(port)],
+        [sys.executable, str(package / "bin" / "optuna-dashboard"), storage, "--port", str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

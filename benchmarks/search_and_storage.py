@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import optuna
 
+from benchmarks.databases import Databases, SqliteFiles, optuna_storage
 from benchmarks.results import Figure, Row, ratio, times_less
 from benchmarks.run_settings import Plan
-from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.migrate import migrate
+from podium.db.schema.open_database import open_database
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import (
     AttemptEnded,
@@ -50,6 +51,14 @@ AIM = 5.0
 METHODS = ("tpe", "random")
 
 
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """How long the trials of one search took; `ends_ms`: the time to store the end of each."""
+
+    trial_ms: float
+    ends_ms: tuple[float, ...]
+
+
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     """Row 3."""
     trials = 10 if plan.quick else TRIALS
@@ -58,8 +67,8 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     for seed in range(plan.repetitions):
         for method in METHODS:
             with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-                podium[method].append(podium_ms(Path(folder), method, trials, seed))
-                peer[method].append(optuna_ms(Path(folder), method, trials, seed))
+                podium[method].append(of_podium(Path(folder), SqliteFiles(), method, trials, seed).trial_ms)
+                peer[method].append(of_optuna(Path(folder), SqliteFiles(), method, trials, seed).trial_ms)
             plan.say(f"{method}: Podium {podium[method][-1]:.2f} ms a trial, Optuna {peer[method][-1]:.2f}")
     ours = [Figure(f"{method}, a trial", "ms", tuple(podium[method])) for method in METHODS]
     theirs = [Figure(f"{method}, a trial", "ms", tuple(peer[method])) for method in METHODS]
@@ -74,24 +83,26 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     ]  # fmt: skip
 
 
-def podium_ms(folder: Path, method: str, trials: int, seed: int) -> float:
-    """Milliseconds a trial."""
-    path = folder / "podium.sqlite3"
-    migrate(path)
-    database = SqliteDatabase(path)
+def of_podium(folder: Path, databases: Databases, method: str, trials: int, seed: int) -> Storing:
+    """Measure Podium."""
+    database = open_database(databases.podium(folder))
     spec = _spec(method, trials, seed)
     with database.write() as connection:
         sweep_id, _ = sweeps.accept(connection, spec, time.time())
     recorder, search = DatabaseRecorder(database), Search(spec)
     began = time.perf_counter()
-    drive(search, recorder, sweep_id, trials)
+    ends_ms = _drive(search, recorder, sweep_id, trials)
     took_s = time.perf_counter() - began
     database.close()
-    return 1e3 * took_s / trials
+    return Storing(1e3 * took_s / trials, ends_ms)
 
 
-def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int) -> None:
-    """All trials one after the other, in the batches of `podium.sweep.scheduling.scheduler`."""
+def _drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int) -> tuple[float, ...]:
+    """All trials one after the other, in the batches of `podium.sweep.scheduling.scheduler`.
+
+    Returns the milliseconds of each commit of an end and of the next placement.
+    """
+    ends_ms: list[float] = []
 
     def plan_next() -> TrialPlan:
         planned = search.ask()
@@ -124,7 +135,10 @@ def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int
         if following is not None:
             changes.append(placed(following))
             current = following
+        began = time.perf_counter()
         recorder.commit(changes)
+        ends_ms.append(1e3 * (time.perf_counter() - began))
+    return tuple(ends_ms)
 
 
 def _value(planned: TrialPlan) -> float:
@@ -145,20 +159,25 @@ def _spec(method: str, trials: int, seed: int) -> SweepSpec:
     )
 
 
-def optuna_ms(folder: Path, method: str, trials: int, seed: int) -> float:
-    """Milliseconds a trial."""
+def of_optuna(folder: Path, databases: Databases, method: str, trials: int, seed: int) -> Storing:
+    """Measure Optuna; the end of a trial is `tell`."""
     sampler: optuna.samplers.BaseSampler = (
         optuna.samplers.TPESampler(seed=seed) if method == "tpe" else optuna.samplers.RandomSampler(seed=seed)
     )
-    study = optuna.create_study(storage=f"sqlite:///{folder / 'optuna.sqlite3'}", sampler=sampler)
     space: dict[str, optuna.distributions.BaseDistribution] = {
         name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in "xyz"
     }
-    began = time.perf_counter()
-    for _ in range(trials):
-        trial = study.ask(space)
-        value = sum(number**2 for number in trial.params.values())
-        for step in range(REPORTS):
-            trial.report(value / (step + 1), step)
-        study.tell(trial, value)
-    return 1e3 * (time.perf_counter() - began) / trials
+    ends_ms: list[float] = []
+    with optuna_storage(databases.optuna(folder)) as storage:
+        study = optuna.create_study(storage=storage, sampler=sampler)
+        began = time.perf_counter()
+        for _ in range(trials):
+            trial = study.ask(space)
+            value = sum(number**2 for number in trial.params.values())
+            for step in range(REPORTS):
+                trial.report(value / (step + 1), step)
+            ended = time.perf_counter()
+            study.tell(trial, value)
+            ends_ms.append(1e3 * (time.perf_counter() - ended))
+        took_s = time.perf_counter() - began
+    return Storing(1e3 * took_s / trials, tuple(ends_ms))

@@ -13,13 +13,13 @@ def main() -> None:
     """Report each change until SIGTERM."""
     settings = start_component("test")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    file, told = settings.runtime.root / "epoch", ""
+    file, reported = settings.runtime.root / "epoch", ""
     while True:
         send_heartbeat()
         content = file.read_text()
-        if content != told:
+        if content != reported:
             report_leadership(int(content))
-            told = content
+            reported = content
             report_ready()
         time.sleep(0.02)
 

@@ -39,6 +39,13 @@ class PostgresServer:
         self._prepared: set[str] = set()
 
     @property
+    def version(self) -> str:
+        """The version of the server, such as 15.14."""
+        with psycopg.connect(self.url(ADMIN, ADMIN)) as connection:
+            major, minor = divmod(connection.info.server_version, 10_000)
+        return f"{major}.{minor}"
+
+    @property
     def log(self) -> Path:
         """What the server writes."""
         return self.folder / "server.log"
@@ -122,6 +129,11 @@ class PostgresServer:
 def postgres_server() -> PostgresServer:
     """The server of this process; skips the test where PostgreSQL is not installed."""
     return new_server()
+
+
+def is_installed() -> bool:
+    """Whether there is a PostgreSQL that can be started."""
+    return _binaries() is not None
 
 
 def new_server(disk: Path | None = None, /, **settings: str) -> PostgresServer:

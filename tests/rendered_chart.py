@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -9,6 +10,7 @@ import yaml
 from tests.repository import ROOT, loaded
 
 check_deploy = loaded(ROOT / ".ci" / "check_deploy.py")
+CHART: Path = check_deploy.CHART
 RenderError = check_deploy.helm_python.HelmRenderError
 VALUES = ("", *sorted(path.name for path in (check_deploy.CHART / "ci").glob("*.yaml")))  # "": the default ones
 
@@ -18,10 +20,12 @@ def values_of(file: str) -> str:
     return (check_deploy.CHART / "ci" / file).read_text() if file else ""
 
 
-def rendered(values: str = "") -> list[dict[str, Any]]:
+def rendered(values: str = "", chart: Path = CHART) -> list[dict[str, Any]]:
     """The objects of the chart."""
-    with check_deploy.helm_python.Chart.load(check_deploy.CHART) as chart:
-        found = chart.render(check_deploy.helm_python.values_from_yaml(values), name="demo", namespace="research")
+    with check_deploy.helm_python.Chart.load(chart) as loaded_chart:
+        found = loaded_chart.render(
+            check_deploy.helm_python.values_from_yaml(values), name="demo", namespace="research"
+        )
     texts = (text for name, text in found.items() if name.endswith(".yaml"))
     return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
 

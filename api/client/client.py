@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,8 @@ from podium.api.client.trial_responses import (
     TrialInfo,
     UsageInfo,
 )
-from podium.sweep.runtime.layout import default_data_directory, service_of_this_machine
-from podium.sweep.runtime.process_liveness import is_running
+from podium.sweep.runtime.layout import DataDirectory, default_data_directory
+from podium.sweep.runtime.local_service import runs, service_of_this_machine
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError, UnauthorizedError
 
@@ -60,12 +60,10 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         try:
             about = json.loads(data.service_file.read_text())
             token = data.admin_token.read_text().strip()
-            if not is_running(about.get("pid", os.getpid())):
+            if not runs(data):
                 raise ValueError("the service file was left by a service that was killed")
         except (OSError, ValueError) as error:
-            raise ServiceError(
-                f"no service runs on {data.root}; start one with `{suggested_commands.command(data.root, 'serve')}`"
-            ) from error
+            raise ServiceError(_no_service(data)) from error
         return cls(about["url"], token, timeout_s, retry_s=retry_s, certificate=about.get("certificate"))
 
     # Sweeps.
@@ -370,6 +368,19 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
         sha256 = self._answer(dict[str, str], "POST", "/api/v1/bundles", content=content, repeatable=True)["sha256"]
         without = {key: value for key, value in program.items() if key != "code"}
         return {**document, "program": {**without, "bundle": sha256}}
+
+
+def _no_service(data: DataDirectory) -> str:
+    """The message that no service runs on this machine; others may share the data directory."""
+    start = suggested_commands.command(data.root, "serve")
+    here = socket.gethostname()
+    others = [each.service for each in data.services() if each.service != here and each.service_file.exists()]
+    if not others:
+        return f"no service runs on {data.root}; start one with `{start}`"
+    return (
+        f"no service runs on {data.root} on this machine; start one with `{start}`; services of other machines: "
+        f"{', '.join(others)}"
+    )
 
 
 def _readiness(response: httpx2.Response) -> Readiness:

@@ -31,7 +31,7 @@ class LeaderInfo(TypedDict):
     host: str
     url: str
     epoch: int
-    led_s: float
+    held_s: float
     renewed_s: float
     expired: bool
     answers: bool

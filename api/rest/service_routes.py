@@ -22,7 +22,7 @@ class LeaderView(BaseModel):
     host: str
     url: str
     epoch: int = Field(description="increases whenever another service, or another start of one, leads; 0 with SQLite")
-    led_s: float = Field(description="seconds since it leads")
+    held_s: float = Field(description="seconds since it leads")
     renewed_s: float = Field(description="seconds since it has renewed its lease")
     expired: bool = Field(description="whether it has not renewed its lease for so long that another one may lead")
     answers: bool = Field(description="whether it is the service that answers this request")
@@ -51,7 +51,7 @@ def list_services(service: ServiceContext = context) -> ServicesView:
     settings = service.settings
     if not settings.database_url_file:
         alone = LeaderView(
-            host=socket.gethostname(), url=settings.url, epoch=0, led_s=0.0, renewed_s=0.0, expired=False, answers=True
+            host=socket.gethostname(), url=settings.url, epoch=0, held_s=0.0, renewed_s=0.0, expired=False, answers=True
         )
         return ServicesView(leader=alone, standbys=[])
     with service.database.read() as connection:
@@ -64,7 +64,7 @@ def list_services(service: ServiceContext = context) -> ServicesView:
 
 def _leader(lease: Lease, holder: str) -> LeaderView:
     return LeaderView(
-        host=lease.leader.host, url=lease.leader.url, epoch=lease.epoch, led_s=max(0.0, lease.led_s),
+        host=lease.leader.host, url=lease.leader.url, epoch=lease.epoch, held_s=max(0.0, lease.held_s),
         renewed_s=max(0.0, lease.age_s), expired=lease.has_expired, answers=lease.leader.holder == holder,
     )  # fmt: skip
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+from filelock import FileLock
+
 from podium.sweep.file_store.object_store_record import StoreRecord, recorded
 from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -13,8 +15,14 @@ from podium.sweep.values.errors import ServiceError
 def prepare(settings: ServiceSettings) -> None:
     """Check that the object store can be used, and record it in the data directory.
 
-    Raises `ServiceError`, also if files of this data directory are in another store, where nobody would find them.
+    Several services of a data directory may start for the first time at the same moment, and have one store id. Raises
+    `ServiceError`, also if files of this data directory are in another store, where nobody would find them.
     """
+    with FileLock(settings.data.creation_lock):
+        _prepare(settings)
+
+
+def _prepare(settings: ServiceSettings) -> None:
     data = settings.data
     before = recorded(data)
     if before is not None and before.url != settings.artifact_url:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from podium.db.stores.leader_lease import Contender
-from podium.db.stores.leadership import Standing
+from podium.db.stores.leadership import LeaderState
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
 
-def is_led(now: Standing, earlier: Standing | None) -> bool:
+def another_leads(now: LeaderState, earlier: LeaderState | None) -> bool:
     """Whether another service leads and runs: it has renewed its lease, or taken it, since it was read before."""
     if now.epoch or now.lease is None or earlier is None or earlier.lease is None:
         return False

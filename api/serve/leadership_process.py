@@ -14,11 +14,11 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 
-from podium.api.serve.leader_conditions import is_led, refuse
+from podium.api.serve.leader_conditions import another_leads, refuse
 from podium.api.serve.wake_forwarding import WakeForwarding
-from podium.db.schema.open_database import open_database
+from podium.db.schema.open_database import open_postgres
 from podium.db.stores.leader_lease import RENEWAL_S, Contender
-from podium.db.stores.leadership import Leadership, Standing
+from podium.db.stores.leadership import Leadership, LeaderState
 from podium.sweep.ray_cluster.ray_cluster_id import cluster_id
 from podium.sweep.runtime.component_lifecycle import (
     HEARTBEAT_S,
@@ -37,32 +37,31 @@ log = logging.getLogger("podium.leadership")
 
 def run(settings: ServiceSettings) -> None:
     """Compete for the lease until SIGTERM, then release the lease. Raises `PodiumError` if this service may not run."""
-    database = open_database(settings)
+    database = open_postgres(settings)
     contender = Contender(settings.holder, socket.gethostname(), settings.url, cluster_id(settings))
-    end_sessions = getattr(database, "end_sessions", lambda _: None)
-    leadership = Leadership(database, contender, end_sessions=end_sessions)
+    leadership = Leadership(database, contender, end_sessions=database.end_sessions)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    forwarding = WakeForwarding(settings)
-    told: int | None = None
-    earlier: Standing | None = None
+    forwarding = WakeForwarding(settings.runtime, database)
+    reported: int | None = None
+    earlier: LeaderState | None = None
     while not stopping.is_set():
         contender = replace(contender, ray=cluster_id(settings) or contender.ray)  # it may have been started again
         leadership.use_ray(contender.ray)
         try:
-            standing = leadership.turn()
+            state = leadership.try_acquire_or_renew()
         except DatabaseError as error:
             log.error("cannot renew or read the lease, trying again: %s", error)
         else:
-            led, earlier = is_led(standing, earlier), standing
-            if told is None and led and standing.lease:
-                refuse(settings, contender, standing.lease.leader)
-            if standing.epoch != told and (standing.epoch or led or told):
-                forwarding.lead(leads=bool(standing.epoch))
-                report_leadership(standing.epoch)
+            other_leads, earlier = another_leads(state, earlier), state
+            if reported is None and other_leads and state.lease:
+                refuse(settings, contender, state.lease.leader)
+            if state.epoch != reported and (state.epoch or other_leads or reported):
+                (forwarding.lead if state.epoch else forwarding.stand_by)()
+                report_leadership(state.epoch)
                 report_ready()
-                told = standing.epoch
-        _wait(stopping, RENEWAL_S if told else WATCH_S)
+                reported = state.epoch
+        _wait(stopping, RENEWAL_S if reported else WATCH_S)
     forwarding.close()
     with suppress(DatabaseError):
         leadership.release()

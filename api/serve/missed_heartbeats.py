@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 UNRESPONSIVE_S = 10.0  # reported as silent, so the service is not ready
 HUNG_S = 20.0  # killed and restarted: an event loop never waits, and a stopped process does nothing
-LONG_TURN_S = 60.0  # the same, for a component whose loop waits for disks and other processes
+LONG_ITERATION_S = 60.0  # the same, for a component whose loop waits for disks and other processes
 PAUSE_S = 10.0  # between two checks: the supervisor itself was suspended
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ProcessStatus:
     """What the supervisor knows of a silent component.
 
     `waits`: its loop may wait for long, by design. `stopped`: by a signal. `traced`: by a debugger, which may pause it.
@@ -41,10 +41,11 @@ class Heartbeats:
         self,
         silent_s: float = UNRESPONSIVE_S,
         hung_s: float = HUNG_S,
-        long_turn_s: float = LONG_TURN_S,
+        long_iteration_s: float = LONG_ITERATION_S,
         pause_s: float = PAUSE_S,
     ) -> None:
-        self._silent_s, self._hung_s, self._long_turn_s, self._pause_s = silent_s, hung_s, long_turn_s, pause_s
+        self._silent_s, self._hung_s, self._pause_s = silent_s, hung_s, pause_s
+        self._long_iteration_s = long_iteration_s
         self._last_s: dict[str, float] = {}
         self._traced_s: dict[str, float] = {}  # when a debugger was last seen
         self._checked_s: float | None = None
@@ -62,7 +63,7 @@ class Heartbeats:
         """Whether the component has sent a heartbeat since its process started."""
         return name in self._last_s
 
-    def check(self, now_s: float, look: Callable[[str], Sight] = lambda _: Sight()) -> MissedHeartbeats:
+    def check(self, now_s: float, look: Callable[[str], ProcessStatus] = lambda _: ProcessStatus()) -> MissedHeartbeats:
         """The silent and hung components; none if the supervisor itself was suspended since the last check.
 
         Args:
@@ -78,9 +79,9 @@ class Heartbeats:
             silent, {name: ages_s[name] for name in silent if self._is_hung(name, now_s, look(name))}
         )
 
-    def _is_hung(self, name: str, now_s: float, sight: Sight) -> bool:
-        if sight.traced:
+    def _is_hung(self, name: str, now_s: float, status: ProcessStatus) -> bool:
+        if status.traced:
             self._traced_s[name] = now_s
         since_s = max(self._last_s[name], self._traced_s.get(name, self._last_s[name]))
-        limit_s = self._long_turn_s if sight.waits and not sight.stopped else self._hung_s
+        limit_s = self._long_iteration_s if status.waits and not status.stopped else self._hung_s
         return now_s - since_s >= limit_s

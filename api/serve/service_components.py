@@ -24,7 +24,7 @@ MODULES = {
 AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
 EVENT_LOOPS = ("api", "gateway", "nodes")  # the loops of the others may wait for disks and other processes
 ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
-LED = ("scheduler", "host")  # read the epoch of the lease from standard input: they wait until their service leads
+LEADER_ELECTED = ("scheduler", "host")  # read the epoch of the lease from standard input, when their service leads
 LEADER_ONLY = ("notifier",)  # first started when the service leads
 
 
@@ -45,8 +45,8 @@ class Component:
     backoff_s: float = FIRST_BACKOFF_S
     due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray
     stands_by: bool = False  # whether it waits until its service leads
-    has_address: bool = False  # whether it was told that of Ray
-    has_epoch: bool = False  # whether it was told that of the lease
+    has_address: bool = False  # whether it was sent that of Ray
+    has_epoch: bool = False  # whether it was sent that of the lease
 
     @property
     def state(self) -> str:

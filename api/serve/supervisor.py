@@ -21,13 +21,13 @@ from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
 from podium.api.serve.database_watch import DatabaseWatch
-from podium.api.serve.missed_heartbeats import Heartbeats, Sight
+from podium.api.serve.missed_heartbeats import Heartbeats, ProcessStatus
 from podium.api.serve.service_components import (
     AFTER_RAY,
     EVENT_LOOPS,
     FIRST_BACKOFF_S,
+    LEADER_ELECTED,
     LEADER_ONLY,
-    LED,
     MODULES,
     ON_RAY,
     Component,
@@ -184,14 +184,14 @@ class Supervisor:
         if changed:
             self.publish()
 
-    def _look(self, name: str) -> Sight:
+    def _look(self, name: str) -> ProcessStatus:
         """What is seen of the process of a component."""
         component = self._components[name]
         waits = component.kind not in EVENT_LOOPS
         if component.process is None:
-            return Sight(waits)
+            return ProcessStatus(waits)
         pid = component.process.pid
-        return Sight(waits, process_liveness.is_stopped(pid), process_liveness.is_traced(pid))
+        return ProcessStatus(waits, process_liveness.is_stopped(pid), process_liveness.is_traced(pid))
 
     def _next_due(self) -> float:
         due = [component.due_s for component in self._components.values() if component.due_s is not None]
@@ -227,7 +227,7 @@ class Supervisor:
         environment = {**self._environment, READY_FD: str(write_fd)}
         if component.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no component computes: devices are for slots and members
-        piped = component.kind == "ray" or component.kind in LED
+        piped = component.kind == "ray" or component.kind in LEADER_ELECTED
         stdin, component.stdin_fd = os.pipe() if piped else (_open_null(), None)
         with (self._settings.data.logs / f"{component.name}.log").open("ab") as log:
             component.process = start_process(
@@ -247,13 +247,13 @@ class Supervisor:
         )
         self._selector.register(read_fd, selectors.EVENT_READ, component.name)
         component.has_address = component.has_epoch = False
-        component.stands_by = component.kind in LED and self._epoch is None
+        component.stands_by = component.kind in LEADER_ELECTED and self._epoch is None
         self._send_lines(component)
         self.publish()
 
     def _send_lines(self, component: Component) -> None:
         """Tell a component what it waits for: the address of Ray, then the epoch of the lease."""
-        if component.stdin_fd is None or component.kind not in LED:
+        if component.stdin_fd is None or component.kind not in LEADER_ELECTED:
             return
         lines = ""
         if component.kind in ON_RAY and not component.has_address:
@@ -298,7 +298,7 @@ class Supervisor:
             self._log("another service leads now: scheduler and host of this one are stopped, and it stands by")
         else:
             self._log("another service leads; this one stands by")
-        for component in self._of_kinds((*LED, *LEADER_ONLY)):
+        for component in self._of_kinds((*LEADER_ELECTED, *LEADER_ONLY)):
             if (before is not None and component.process is not None) or component.kind in LEADER_ONLY:
                 self._kill(component)
                 component.due_s, component.stands_by = time.monotonic(), False

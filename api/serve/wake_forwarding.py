@@ -11,36 +11,41 @@ import contextlib
 import logging
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from podium.db.schema.database_url import database_url
 from podium.sweep.runtime.component_lifecycle import wake_component
-from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.values.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from podium.db.schema.postgres_engine import PostgresDatabase
 
 CHANNEL = "podium_wake"
-LED = ("scheduler", "host")
-POLL_S = 1.0
-RETRY_S = 2.0
+FORWARDED = ("scheduler", "host")  # the components that only the leader runs
 log = logging.getLogger("podium.wake")
 
 
 class WakeForwarding:
-    """Listens as leader, and notifies as standby; nothing until `lead` is called."""
+    """Listens as leader, and notifies as standby; nothing until `lead` or `stand_by` is called."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
-        self._settings = settings
-        self._turn = 0  # of `lead`: threads of an earlier one end
+    def __init__(self, runtime: RuntimeDirectory, database: PostgresDatabase) -> None:
+        self._runtime = runtime
+        self._database = database
+        self._stop_listening: Callable[[], None] = lambda: None
         self._sockets: list[socket.socket] = []
 
-    def lead(self, *, leads: bool) -> None:
-        """From now on this service leads, or stands by."""
+    def lead(self) -> None:
+        """From now on this service leads: wake its components at each notification."""
         self.close()
-        if leads:
-            threading.Thread(target=self._listen, args=(self._turn,), name="listen", daemon=True).start()
-            return
-        for name in LED:
-            path = self._settings.runtime.wake_socket(name)
+        self._stop_listening = self._database.listen(CHANNEL, self._wake)
+
+    def stand_by(self) -> None:
+        """From now on this service stands by: notify the leader at each wake-up."""
+        self.close()
+        for name in FORWARDED:
+            path = self._runtime.wake_socket(name)
             path.unlink(missing_ok=True)
             receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             receiver.bind(str(path))
@@ -49,7 +54,7 @@ class WakeForwarding:
 
     def close(self) -> None:
         """Forward nothing any more. The sockets are unlinked: scheduler and host bind their own."""
-        self._turn += 1
+        self._stop_listening()
         for receiver in self._sockets:
             with contextlib.suppress(OSError):
                 Path(receiver.getsockname()).unlink(missing_ok=True)
@@ -57,34 +62,18 @@ class WakeForwarding:
             receiver.close()
         self._sockets = []
 
-    def _connect(self) -> Any:
-        import psycopg
+    def _wake(self, component: str) -> None:
+        if component in FORWARDED:
+            wake_component(self._runtime.wake_socket(component))
 
-        return psycopg.connect(database_url(Path(self._settings.database_url_file)), autocommit=True)
-
-    def _listen(self, turn: int) -> None:
-        while turn == self._turn:
-            try:
-                with self._connect() as connection:
-                    connection.execute(f"LISTEN {CHANNEL}")
-                    while turn == self._turn:
-                        for notification in connection.notifies(timeout=POLL_S):
-                            if notification.payload in LED and turn == self._turn:
-                                wake_component(self._settings.runtime.wake_socket(notification.payload))
-            except Exception as error:  # noqa: BLE001 - without it, components look at the database once a second
-                log.warning("cannot listen for wake-ups, trying again: %s", error)
-                threading.Event().wait(RETRY_S)
-
-    def _notify(self, receiver: socket.socket, name: str) -> None:
-        connection = None
+    def _notify(self, receiver: socket.socket, component: str) -> None:
         while True:
             try:
                 if not receiver.recv(16):
                     return
-                connection = connection or self._connect()
-                connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
             except OSError:
                 return  # closed
-            except Exception as error:  # noqa: BLE001 - as above
+            try:
+                self._database.notify(CHANNEL, component)
+            except DatabaseError as error:  # without it, components look at the database once a second
                 log.warning("cannot wake the leader: %s", error)
-                connection = None

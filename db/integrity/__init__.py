@@ -12,5 +12,6 @@ Modules:
     postgres_check              `podium db check` on PostgreSQL: the rows, and what PostgreSQL itself finds; read-only
     row_checks                  Invariants of the database rows as SQL queries that find breaches
     rules                       An invariant of the database as a query that finds its violations
+    services_in_use             Which services use a data directory and its database, also on other machines
     usage_checks                Invariants of what attempts used, as SQL queries
 """

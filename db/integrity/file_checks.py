@@ -17,6 +17,7 @@ from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.values.device import is_remote
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import FileStoreError
 
@@ -214,20 +215,23 @@ def _stored_problem(row: Row[Any], path: Path, data: DataDirectory) -> str:
     return "" if found == (row.size_bytes, row.sha256) else f"{path} has another content in the object store"
 
 
-def dead_attempts(connection: Connection) -> Iterator[Breach]:
-    """Checks that the processes of running trials exist on this machine; for a database whose service runs."""
+def dead_attempts(connection: Connection, *, leads_here: bool) -> Iterator[Breach]:
+    """Checks that the processes of running trials exist on this machine; for a database whose service runs.
+
+    `leads_here`: whether this is the machine of its scheduler.
+    """
     query = (
         "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
         " JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt LEFT JOIN devices d ON d.id = a.device_id"
         " WHERE t.state = 'running' AND a.ended_at IS NULL"
     )
-    nodes = connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one()
+    looks_up = leads_here and connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one() == 1
     for row in connection.execute(text(query)):
         which = {"trial_id": row.trial_id, "attempt": row.attempt}
         if row.state is None or row.state == DeviceState.LOST:
             wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
             yield Breach("alive", which, wrong, passing=True)
-        elif nodes == 1 and row.pid is not None and not is_running(row.pid):
+        elif looks_up and row.pid is not None and not is_remote(row.device) and not is_running(row.pid):
             yield Breach(
                 invariant="alive",
                 rows={**which, "pid": row.pid},
@@ -238,5 +242,5 @@ def dead_attempts(connection: Connection) -> Iterator[Breach]:
     holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
     if holder is None:
         yield Breach("alive", {}, "no scheduler holds the lease", passing=True)
-    elif (pid := holder.removeprefix("process ")).isdigit() and not is_running(int(pid)):
+    elif leads_here and (pid := holder.removeprefix("process ")).isdigit() and not is_running(int(pid)):
         yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)

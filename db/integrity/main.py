@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import json
 import sys
 import time
@@ -22,10 +21,10 @@ from sqlalchemy import Connection, text
 
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.integrity.services_in_use import services_in_use
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.open_database import open_database_of
 from podium.db.schema.schema_version import known_schema, known_schemas
-from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
@@ -77,7 +76,7 @@ def audit(
         while any(breach.passing for breach in found) and waited < settle_s and in_all < MAX_WAIT_S:
             sleep(RECHECK_S)
             in_all += RECHECK_S
-            waited = waited + RECHECK_S if _is_settled(data) else 0.0
+            waited = waited + RECHECK_S if _is_settled(database, data) else 0.0
             again = {_key(breach) for breach in _find_breaches(database, data, False, say)}
             found = [breach for breach in found if not breach.passing or _key(breach) in again]
         return _report(database, data, found, artifacts)
@@ -87,10 +86,10 @@ def _key(breach: Breach) -> tuple[object, ...]:
     return (breach.invariant, *breach.rows.items())
 
 
-def _is_settled(data: DataDirectory) -> bool:
-    """Whether no service runs, or all of its components are ready."""
-    found = read_components(data)
-    return not found or all_ready(found) or not is_service_running(data)
+def _is_settled(database: Database, data: DataDirectory) -> bool:
+    """Whether no service runs, or all components of those that do are ready."""
+    with database.read() as connection:
+        return services_in_use(connection, data).settled
 
 
 def _find_breaches(
@@ -102,8 +101,9 @@ def _find_breaches(
         found += file_checks.leftovers(connection, data)
         found += notification_checks.failing_targets(connection)
         found += notification_checks.cursor_problems(connection)
-        if is_service_running(data):
-            found += file_checks.dead_attempts(connection)
+        services = services_in_use(connection, data)
+        if services.running:
+            found += file_checks.dead_attempts(connection, leads_here=services.leads_here)
             found += node_checks.nodes_in_use(connection, time.time())
         saved = file_checks.saved_artifacts(connection) if artifacts else []
     return [*found, *file_checks.artifacts(saved, data, say)]
@@ -128,7 +128,8 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
                 " (SELECT count(*) FROM trials WHERE state = 'running')"
             )
         ).one()
-    running, found_room = is_service_running(data), disk_space(data.root)
+        running = services_in_use(connection, data).running
+    found_room = disk_space(data.root)
     excused = {ALWAYS: "", **({} if running else {WHILE_STOPPED: "; fixed at the next start"})}
     if running and not found_room.is_sufficient:
         excused[NO_ROOM] = "; will be written when there is disk space"
@@ -157,22 +158,6 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
 
 def _named(breach: Breach) -> str:
     return ", ".join(f"{name} {value}" for name, value in breach.rows.items())
-
-
-def is_service_running(data: DataDirectory) -> bool:
-    """Whether a service runs on the data directory: it holds its lock while it runs."""
-    return any(_is_locked(each.service_lock) for each in (data, *data.services()))
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
 
 
 def main() -> None:

@@ -63,7 +63,8 @@ def url_file_of(data: DataDirectory, url_file: Path | None = None) -> Path | Non
     if binding is None:
         return None
     files = [Path(binding.url_file)] if binding.url_file else []
-    for file in (*files, RuntimeDirectory.of(data).database_url):  # the second one while a service runs
+    running = [RuntimeDirectory.of(each).database_url for each in (data, *data.services())]  # while a service runs
+    for file in (*files, *running):
         if file.exists():
             return file
     raise DatabaseError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
 from podium.db.schema.database_url import database_url
@@ -12,19 +13,20 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
 
+if TYPE_CHECKING:
+    from podium.db.schema.postgres_engine import PostgresDatabase
+
+_D = TypeVar("_D", bound=Database)
+
 
 def open_database(settings: ServiceSettings) -> Database:
     """The database of a service, with the schema of this version. Raises `DatabaseError`."""
-    if settings.database_url_file:
-        database = _postgres(settings.data, Path(settings.database_url_file), settings.holder)
-    else:
-        database = SqliteDatabase(settings.data.database)
-    try:
-        require_current(database)
-    except DatabaseError:
-        database.close()
-        raise
-    return database
+    return open_postgres(settings) if settings.database_url_file else _current(SqliteDatabase(settings.data.database))
+
+
+def open_postgres(settings: ServiceSettings) -> PostgresDatabase:
+    """The database of a service that has PostgreSQL. See `open_database`."""
+    return _current(_postgres(settings.data, Path(settings.database_url_file), settings.holder))
 
 
 def open_database_of(data: DataDirectory, url_file: Path | None = None) -> Database:
@@ -39,7 +41,17 @@ def open_database_of(data: DataDirectory, url_file: Path | None = None) -> Datab
     return SqliteDatabase(data.database)
 
 
-def _postgres(data: DataDirectory, url_file: Path | None, holder: str = "") -> Database:
+def _current(database: _D) -> _D:
+    """The database if it has the schema of this version. Raises `DatabaseError`."""
+    try:
+        require_current(database)
+    except DatabaseError:
+        database.close()
+        raise
+    return database
+
+
+def _postgres(data: DataDirectory, url_file: Path | None, holder: str = "") -> PostgresDatabase:
     url, binding = database_url(url_file), recorded(data)
     if binding is None:
         raise DatabaseError(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg import sql
 from psycopg.adapt import Loader
 from psycopg.types.numeric import FloatDumper, Int8Dumper
 from psycopg.types.string import StrDumperUnknown
@@ -48,6 +49,8 @@ _WRITE = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_FAST = f"{_BEGIN}; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_UNORDERED = f"{_BEGIN}; SET LOCAL synchronous_commit = off"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_EVENTS = "podium_events"  # the channel of the trigger in `postgres_functions.sql`
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _END_SESSIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND application_name = %(name)s AND pid <> pg_backend_pid()"
@@ -115,7 +118,7 @@ class PostgresDatabase:
         self._writer = self._engine(f"SET {end_idle}", pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
-        self._closed = threading.Event()
+        self._listeners: list[threading.Event] = []  # each is set when its thread must end
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -159,23 +162,40 @@ class PostgresDatabase:
 
     def on_events(self, callback: Callable[[], None]) -> None:
         """See `Database`. Uses a connection of its own until this is closed."""
-        self._closed = threading.Event()
-        threading.Thread(target=self._listen, args=(callback, self._closed), name="events", daemon=True).start()
+        self.listen(_EVENTS, lambda _: callback())
 
-    def _listen(self, callback: Callable[[], None], closed: threading.Event) -> None:
+    def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call `callback`, in a thread, with the payload of each notification on a channel; returns what ends that.
+
+        Uses a connection of its own until then, or until this is closed. Notifications are missed while it is lost.
+        """
+        closed = threading.Event()
+        self._listeners.append(closed)
+        threading.Thread(target=self._listen, args=(channel, callback, closed), name=channel, daemon=True).start()
+        return closed.set
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Notify those who listen on a channel. Raises `DatabaseError`."""
+        with self.write_unordered() as connection:
+            connection.exec_driver_sql(_NOTIFY, {"channel": channel, "payload": payload})
+
+    def _listen(self, channel: str, callback: Callable[[str], None], closed: threading.Event) -> None:
         while not closed.is_set():
             try:
                 with self._connect() as connection:
-                    connection.execute("LISTEN podium_events")
+                    connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     while not closed.is_set():
-                        for _ in connection.notifies(timeout=LISTEN_S, stop_after=1):
-                            callback()
+                        for notification in connection.notifies(timeout=LISTEN_S, stop_after=1):
+                            if not closed.is_set():
+                                callback(notification.payload)
             except (psycopg.Error, DatabaseError):  # polls continue, and say what is wrong
                 closed.wait(LISTEN_S)
 
     def close(self) -> None:
         """Close all connections; the next transaction opens new ones."""
-        self._closed.set()
+        for closed in self._listeners:
+            closed.set()
+        self._listeners.clear()
         for engine in (self._readers, self._writer):
             engine.dispose()
 

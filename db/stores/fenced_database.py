@@ -8,7 +8,23 @@ from contextlib import AbstractContextManager, contextmanager
 from sqlalchemy import Connection
 
 from podium.db.schema.engine import Database
+from podium.db.stores import host_lease
 from podium.sweep.values.errors import FencedError
+
+
+def fenced_for_host(
+    database: Database, leader_epoch: int, holder: str, at: float, on_fenced: Callable[[FencedError], None]
+) -> Database:
+    """The database for the ensemble host of a service that leads with this epoch: the host takes its lease.
+
+    With epoch 0 the service is the only one (SQLite), and ends its host before it starts another: nothing is written,
+    so that the host starts on a full disk. Raises `FencedError` if another service leads, and `DatabaseError`.
+    """
+    if not leader_epoch:
+        return database
+    with database.write() as connection:
+        epoch = host_lease.take(connection, holder, at, leader_epoch=leader_epoch)
+    return FencedDatabase(database, lambda connection: host_lease.check(connection, epoch), on_fenced)
 
 
 class FencedDatabase:

@@ -42,12 +42,12 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The lease as it was read. `age_s`: since it was renewed; `led_s`: since it was taken."""
+    """The lease as it was read. `age_s`: since it was renewed; `held_s`: since it was taken."""
 
     epoch: int
     leader: Contender
     age_s: float
-    led_s: float
+    held_s: float
 
     @property
     def has_expired(self) -> bool:

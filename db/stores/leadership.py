@@ -20,7 +20,7 @@ log = logging.getLogger("podium.leadership")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaderState:
     """`epoch`: of the lease if this service leads, else 0. `lease`: as it was found, None before the first service."""
 
     epoch: int
@@ -56,7 +56,7 @@ class Leadership:
         """Set the id of the Ray cluster of this service, which the next renewal writes."""
         self._contender = replace(self._contender, ray=ray)
 
-    def turn(self) -> Standing:
+    def try_acquire_or_renew(self) -> LeaderState:
         """Renew the lease, or take it if that is allowed, or record that this service stands by.
 
         Raises `DatabaseError`.
@@ -67,7 +67,7 @@ class Leadership:
         if lease is not None and lease.leader.holder == self._contender.holder:
             self._epoch = lease.epoch
             if self._renew():
-                return Standing(self._epoch, lease)
+                return LeaderState(self._epoch, lease)
             lease = self._read()  # another service has taken it in the meantime
         self._epoch = 0
         if lease is None or lease.has_expired or self._contender.succeeds(lease.leader):
@@ -75,7 +75,7 @@ class Leadership:
         if not self._epoch:
             with self._database.write_unordered() as connection:
                 leader_lease.stand_by(connection, self._contender, self._now())
-        return Standing(self._epoch, lease)
+        return LeaderState(self._epoch, lease)
 
     def release(self) -> None:
         """Let another service lead at once, since this one stops. Raises `DatabaseError`."""

@@ -11,8 +11,8 @@ import sys
 
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import host_lease, nodes
-from podium.db.stores.fenced_database import FencedDatabase
+from podium.db.stores import nodes
+from podium.db.stores.fenced_database import fenced_for_host
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_thread import BackgroundThread
 from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
@@ -38,15 +38,13 @@ def run(settings: ServiceSettings) -> None:
     if not leader_epoch:
         return  # `serve` has ended
     clock = SystemClock()
-    with opened.write() as connection:
-        epoch = host_lease.take(connection, f"process {os.getpid()}", clock.wall_s(), leader_epoch=int(leader_epoch))
     fenced: list[FencedError] = []
 
     def on_fenced(error: FencedError) -> None:
         fenced.append(error)
         host.stop()
 
-    database = FencedDatabase(opened, lambda connection: host_lease.check(connection, epoch), on_fenced)
+    database = fenced_for_host(opened, int(leader_epoch), f"process {os.getpid()}", clock.wall_s(), on_fenced)
     launcher = _launcher(settings, database)
     host = HostLoop(settings, database, launcher, clock)
     measuring = MeasuringProcesses(settings, database)

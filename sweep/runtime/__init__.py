@@ -29,6 +29,7 @@ Modules:
     key_locks                 One lock for each key, so that several threads do the same work once and different work at
                               the same time
     layout                    All paths of the data directory, the runtime directory and the folders of attempts
+    local_service             The service of a data directory on this machine, and whether it still runs
     memory_and_disk_usage     Measures the resource usage of an attempt: memory of a process, size of its folders, OOM
                               kills
     network_interfaces        The network interface by which this machine reaches another one, or itself

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import socket
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -387,12 +386,6 @@ class RuntimeDirectory:
             )
         for leftover in self.root.glob(f"*{_FIGURES}"):
             leftover.unlink(missing_ok=True)
-
-
-def service_of_this_machine(root: Path) -> DataDirectory:
-    """The data directory as the service of this machine sees it: one of several has a folder named after its host."""
-    named = DataDirectory(root, socket.gethostname())
-    return named if named.service_file.exists() else DataDirectory(root)
 
 
 def default_data_directory() -> Path:

@@ -20,6 +20,7 @@ from benchmarks import load, processor_time, results
 from benchmarks.ensemble_servers import BENTOML
 from benchmarks.results import Figure, Row, at_least, at_most, more, ratio, times_less, times_more
 from benchmarks.simulation import least_s, simulate
+from tests.postgres_server import is_installed
 
 FIELDS = {
     "row", "work", "podium", "peer_name", "peer", "ratio", "target", "reached", "repetitions", "notes", "date",
@@ -209,6 +210,23 @@ def test_points_are_ingested_during_reads(tmp_path: Path) -> None:
     (row,) = results.load(tmp_path)
     check(row)
     assert row["row"] == 10
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.slow
+def test_storage_is_compared_on_postgres(tmp_path: Path) -> None:
+    if not is_installed():
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    benchmarks.main(["--quick", "--only", "22", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert {"recorder, stored", "tpe, a trial", "the end of a trial, p50", "200: 50 curves"} <= {
+        figure["name"] for figure in row["podium"]
+    }
+    assert set(row["ratio"]) == {
+        "tpe, a trial", "random, a trial", "the end of a trial, p50", "recorder without readers, stored",
+        "recorder, stored", "200: table to all trials",
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -49,5 +49,5 @@ def _services(services: Services) -> Iterator[str]:
 def _leader(leader: LeaderInfo) -> str:
     this = " (this service)" if leader["answers"] else ""
     lease = f"lease renewed {leader['renewed_s']:.0f} s ago{', expired' if leader['expired'] else ''}"
-    since = lazy.sweep_progress.clock_time(leader["led_s"])
+    since = lazy.sweep_progress.clock_time(leader["held_s"])
     return f"leads: {leader['url']} on {leader['host']}{this}, for {since}, epoch {leader['epoch']}, {lease}"

@@ -3142,13 +3142,13 @@ export interface components {
              * @description whether it has not renewed its lease for so long that another one may lead
              */
             expired: boolean;
-            /** Host */
-            host: string;
             /**
-             * Led S
+             * Held S
              * @description seconds since it leads
              */
-            led_s: number;
+            held_s: number;
+            /** Host */
+            host: string;
             /**
              * Renewed S
              * @description seconds since it has renewed its lease

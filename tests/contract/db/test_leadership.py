@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
@@ -50,11 +51,11 @@ def test_first_service_leads_and_the_second_waits(
     database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
     first, second = contender("a"), contender("b")
-    assert first.turn().epoch == 1
+    assert first.try_acquire_or_renew().epoch == 1
     clock.now += 2.0
-    standing = second.turn()
-    assert standing.epoch == 0 and standing.lease is not None
-    assert standing.lease.leader == Contender("a", "host-a", "http://a", "ray") and standing.lease.age_s == 2.0
+    state = second.try_acquire_or_renew()
+    assert state.epoch == 0 and state.lease is not None
+    assert state.lease.leader == Contender("a", "host-a", "http://a", "ray") and state.lease.age_s == 2.0
     with database.read() as connection:
         (waiting,) = leader_lease.waiting(connection, clock())
     assert (waiting.holder, waiting.host, waiting.url, waiting.seen_s) == ("b", "host-b", "http://b", 0.0)
@@ -62,29 +63,29 @@ def test_first_service_leads_and_the_second_waits(
 
 def test_lease_is_taken_only_after_it_has_expired(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
     first, second = contender("a"), contender("b")
-    first.turn()
+    first.try_acquire_or_renew()
     clock.now += EXPIRY_S
-    assert second.turn().epoch == 0
+    assert second.try_acquire_or_renew().epoch == 0
     clock.now += 0.1
-    assert second.turn().epoch == 2
-    assert first.turn().epoch == 0, "the first one stands by, and does not take it back"
+    assert second.try_acquire_or_renew().epoch == 2
+    assert first.try_acquire_or_renew().epoch == 0, "the first one stands by, and does not take it back"
     clock.now += EXPIRY_S - 0.1
-    assert first.turn().epoch == 0 and second.turn().epoch == 2
+    assert first.try_acquire_or_renew().epoch == 0 and second.try_acquire_or_renew().epoch == 2
 
 
 def test_renewed_lease_does_not_expire(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
     first, second = contender("a"), contender("b")
     for _ in range(10):
-        assert first.turn().epoch == 1
+        assert first.try_acquire_or_renew().epoch == 1
         clock.now += RENEWAL_S
-        assert second.turn().epoch == 0
+        assert second.try_acquire_or_renew().epoch == 0
 
 
 def test_leader_says_which_ray_cluster_it_uses_now(database: Database, clock: FakeClock) -> None:
     leader = Leadership(database, Contender("a", ray="session 1"), clock=clock)
     for each in ("session 1", "session 2"):
         leader.use_ray(each)
-        assert leader.turn().epoch == 1
+        assert leader.try_acquire_or_renew().epoch == 1
         with database.read() as connection:
             lease = leader_lease.read(connection, clock())
         assert lease is not None and lease.leader.ray == each
@@ -93,25 +94,25 @@ def test_leader_says_which_ray_cluster_it_uses_now(database: Database, clock: Fa
 def test_restarted_process_of_the_leader_keeps_its_epoch(
     clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
-    assert contender("a").turn().epoch == contender("a").turn().epoch == 1
+    assert contender("a").try_acquire_or_renew().epoch == contender("a").try_acquire_or_renew().epoch == 1
     clock.now += 2 * EXPIRY_S
-    assert contender("a").turn().epoch == 1, "nobody has taken the lease"
+    assert contender("a").try_acquire_or_renew().epoch == 1, "nobody has taken the lease"
 
 
 def test_released_lease_is_taken_at_once(clock: FakeClock, contender: Callable[[str], Leadership]) -> None:
     first, second = contender("a"), contender("b")
-    first.turn()
+    first.try_acquire_or_renew()
     first.release()
-    assert second.turn().epoch == 2
+    assert second.try_acquire_or_renew().epoch == 2
 
 
 def test_service_that_was_started_again_takes_it_at_once(
     clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
     """Its folder was locked by its earlier start."""
-    assert contender("a-1").turn().epoch == 1
-    assert contender("a-2").turn().epoch == 2
-    assert contender("b-1").turn().epoch == 0
+    assert contender("a-1").try_acquire_or_renew().epoch == 1
+    assert contender("a-2").try_acquire_or_renew().epoch == 2
+    assert contender("b-1").try_acquire_or_renew().epoch == 0
 
 
 def test_leader_whose_lease_is_taken_during_its_renewal_ends_no_session(
@@ -120,32 +121,32 @@ def test_leader_whose_lease_is_taken_during_its_renewal_ends_no_session(
     """Its own scheduler and host still read and write."""
     ended: list[str] = []
     first = Leadership(database, Contender("a-1"), clock=clock, end_sessions=ended.append)
-    assert first.turn().epoch == 1
+    assert first.try_acquire_or_renew().epoch == 1
     renewal = database.write_unordered
 
     def taken_before() -> AbstractContextManager[Connection]:
         monkeypatch.undo()
         clock.now += EXPIRY_S + 1
-        assert contender("b-1").turn().epoch == 2
+        assert contender("b-1").try_acquire_or_renew().epoch == 2
         return renewal()
 
     monkeypatch.setattr(database, "write_unordered", taken_before)
-    standing = first.turn()
-    assert standing.epoch == 0 and standing.lease is not None and standing.lease.leader.holder == "b-1"
+    state = first.try_acquire_or_renew()
+    assert state.epoch == 0 and state.lease is not None and state.lease.leader.holder == "b-1"
     assert ended == []
 
 
 def test_takeover_fences_scheduler_and_host(
     database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
-    contender("a").turn()
+    contender("a").try_acquire_or_renew()
     with database.write() as connection:
         epoch = scheduler_lease.take(connection, "process 1", 1.0, leader_epoch=1)
         of_host = host_lease.take(connection, "process 2", 1.0, leader_epoch=1)
         scheduler_lease.check(connection, epoch)
         host_lease.check(connection, of_host)
     clock.now += EXPIRY_S + 1
-    assert contender("b").turn().epoch == 2
+    assert contender("b").try_acquire_or_renew().epoch == 2
     for check in (
         lambda connection: scheduler_lease.check(connection, epoch),
         lambda connection: host_lease.check(connection, of_host),
@@ -164,17 +165,17 @@ def test_first_epoch_is_above_those_of_schedulers_before(
 ) -> None:
     with database.write() as connection:
         scheduler_lease.take(connection, "process 1", 1.0, after=41)
-    assert contender("a").turn().epoch == 43
+    assert contender("a").try_acquire_or_renew().epoch == 43
 
 
 def test_standby_that_is_not_seen_is_forgotten(
     database: Database, clock: FakeClock, contender: Callable[[str], Leadership]
 ) -> None:
     for name in "abc":
-        contender(name).turn()
+        contender(name).try_acquire_or_renew()
     clock.now += leader_lease.FORGET_S + 1
-    contender("a").turn()
-    contender("c").turn()
+    contender("a").try_acquire_or_renew()
+    contender("c").try_acquire_or_renew()
     with database.read() as connection:
         assert [each.holder for each in leader_lease.waiting(connection, clock())] == ["c"]
 
@@ -192,11 +193,11 @@ def test_renewal_waits_for_no_other_write(
     if not isinstance(database, PostgresDatabase):
         pytest.skip("SQLite has one writer")
     leader = contender("a")
-    leader.turn()
+    leader.try_acquire_or_renew()
     with database.write() as connection:
         connection.execute(insert(events).values(at=1.0, kind="long"))
         clock.now += 5.0
-        assert leader.turn().epoch == 1
+        assert leader.try_acquire_or_renew().epoch == 1
     with database.read() as connection:
         lease = leader_lease.read(connection, clock())
         assert lease is not None and lease.age_s == 0.0
@@ -209,12 +210,12 @@ def test_leader_suspended_in_a_transaction_cannot_commit(database: Database, clo
     url = postgres_server().url(NAME)
     old = PostgresDatabase(url, holder="a")
     new = PostgresDatabase(url, holder="b", busy_s=0.5)
-    assert Leadership(old, Contender("a"), clock=clock).turn().epoch == 1
+    assert Leadership(old, Contender("a"), clock=clock).try_acquire_or_renew().epoch == 1
     with pytest.raises(DatabaseError), old.write() as connection:
         connection.execute(insert(events).values(at=1.0, kind="of the old leader"))
         clock.now += EXPIRY_S + 1
         standby = Leadership(new, Contender("b"), clock=clock, end_sessions=new.end_sessions)
-        assert standby.turn().epoch == 2
+        assert standby.try_acquire_or_renew().epoch == 2
     with new.read() as connection:
         assert connection.execute(select(events.c.kind)).all() == []
     old.close()
@@ -240,13 +241,15 @@ def test_role_that_may_not_end_sessions_takes_the_lease_all_the_same(
     def refused(_: str) -> None:
         raise DatabaseError("permission denied")
 
-    Leadership(database, Contender("a"), clock=clock).turn()
+    Leadership(database, Contender("a"), clock=clock).try_acquire_or_renew()
     epochs: list[int] = []
     write = suspended.write_unordered if unordered else suspended.write
     with pytest.raises(DatabaseError), write() as connection:
         assert leader_lease.renew(connection, Contender("a"), 1, clock())
         clock.now += EXPIRY_S + 1
-        epochs.append(Leadership(database, Contender("b"), clock=clock, end_sessions=refused).turn().epoch)
+        epochs.append(
+            Leadership(database, Contender("b"), clock=clock, end_sessions=refused).try_acquire_or_renew().epoch
+        )
     assert epochs == [2]
 
 
@@ -257,7 +260,7 @@ def test_standby_that_is_suspended_does_not_stop_the_others(
     if not isinstance(database, PostgresDatabase):
         pytest.skip("only services on a server have a standby")
     for name in ("leader", "a", "b"):
-        Leadership(database, Contender(name), clock=clock).turn()
+        Leadership(database, Contender(name), clock=clock).try_acquire_or_renew()
     with pytest.raises(DatabaseError), suspended.write_unordered() as connection:
         leader_lease.stand_by(connection, Contender("a"), clock())
         clock.now += leader_lease.FORGET_S + 1
@@ -267,10 +270,41 @@ def test_standby_that_is_suspended_does_not_stop_the_others(
         assert [each.holder for each in leader_lease.waiting(connection, clock())] == ["b"]
 
 
+@pytest.mark.parametrize("expired", [False, True])
+def test_one_of_two_services_takes_the_lease_at_the_same_moment(database: Database, expired: bool) -> None:
+    """It is free before the first service, and again when it has expired."""
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("only services on a server have a standby")
+    before = 0
+    if expired:
+        with database.write() as connection:
+            before = leader_lease.take(connection, Contender("former"), START)
+    now = START + EXPIRY_S + 1
+    together = threading.Barrier(2)
+    opened = {name: PostgresDatabase(postgres_server().url(NAME), holder=name) for name in ("a", "b")}
+
+    def take(name: str) -> int:
+        with opened[name].read() as connection:
+            lease = leader_lease.read(connection, now)  # both have seen that it may be taken
+        assert lease is None or lease.has_expired
+        together.wait()
+        with opened[name].write() as connection:
+            return leader_lease.take(connection, Contender(name), now, predecessor=lease)
+
+    with ThreadPoolExecutor() as threads:
+        epochs = dict(zip(opened, threads.map(take, opened), strict=True))
+    assert sorted(epochs.values()) == [0, before + 1]
+    with database.read() as connection:
+        lease = leader_lease.read(connection, now)
+    assert lease is not None and lease.epoch == before + 1 and epochs[lease.leader.holder] == lease.epoch
+    for each in opened.values():
+        each.close()
+
+
 Step = tuple[str, int, float]
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["turn", "write", "wait", "freeze", "wake", "stop"]), st.integers(0, 2), st.floats(0.1, 6.0)
+        st.sampled_from(["renew", "write", "wait", "freeze", "wake", "stop"]), st.integers(0, 2), st.floats(0.1, 6.0)
     ),
     max_size=40,
 )
@@ -302,8 +336,8 @@ def test_whoever_writes_is_the_last_that_took_the_lease(database: Database, step
             contenders[who].release()
             stopped.add(who)
             leader, renewed = None, -EXPIRY_S
-        elif what == "turn":
-            epoch = contenders[who].turn().epoch
+        elif what == "renew":
+            epoch = contenders[who].try_acquire_or_renew().epoch
             if epoch > last_epoch:
                 assert leader is None or clock.now - renewed > EXPIRY_S, "the lease had not expired"
                 leader, last_epoch = who, epoch

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.rendered_chart import VALUES, RenderError, container, of_kind, pods, rendered, values_of
+from tests.rendered_chart import CHART, VALUES, RenderError, container, of_kind, pods, rendered, values_of
 
 STORE = "artifacts: {url: s3://bucket/folder, credentialsSecret: store}\nnetworkPolicy: {enabled: false}\n"
 RAY = "ray: {enabled: true}\n"
@@ -58,9 +61,31 @@ def test_standby_is_a_second_pod_with_the_same_database_volume_and_ray_cluster()
     assert volumes["database"]["secret"]["secretName"] == "podium-database"
 
 
+@pytest.mark.parametrize(("installed", "refused"), [("one", True), ("two", False), ("none", False)])
+@pytest.mark.parametrize("standby", [True, False])
+def test_standby_of_an_installation_cannot_be_changed(
+    tmp_path: Path, installed: str, refused: bool, standby: bool
+) -> None:
+    """Without a cluster, `lookup` finds nothing: a template of the test has the StatefulSet that it would find."""
+    (one,), (two,) = (_heads(values_of(f"{name}-values.yaml")) for name in ("postgres", "standby"))
+    found = {"one": one if standby else two, "two": two if standby else one, "none": {}}[installed]
+    chart = shutil.copytree(CHART, tmp_path / "podium")
+    include = f'include "podium.checkInstalled" (dict "found" (fromJson {json.dumps(json.dumps(found))})'
+    (chart / "templates" / "check.txt").write_text(f'{{{{ {include} "standby" {str(standby).lower()}) }}}}\n')
+    if refused:
+        with pytest.raises(RenderError, match=r"standby cannot be changed by an upgrade.*deploy/README\.md"):
+            rendered(chart=chart)
+    else:
+        rendered(chart=chart)
+
+
+def _heads(values: str) -> list[dict[str, Any]]:
+    return [each for each in of_kind("StatefulSet", values) if each["metadata"]["name"] == "demo-podium-head"]
+
+
 def test_one_service_on_postgres_has_a_volume_of_its_own() -> None:
     values = values_of("postgres-values.yaml")
-    (head,) = [each for each in of_kind("StatefulSet", values) if each["metadata"]["name"] == "demo-podium-head"]
+    (head,) = _heads(values)
     assert head["spec"]["replicas"] == 1 and len(head["spec"]["volumeClaimTemplates"]) == 1
     arguments = container(pods(values)["demo-podium-head"])["args"]
     assert _option(arguments, "--database-url-file") == "/etc/podium/database/database-url"

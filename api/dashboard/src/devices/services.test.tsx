@@ -7,7 +7,7 @@ const LEADER = {
   host: "alpha",
   url: "http://10.0.0.5:8300",
   epoch: 3,
-  led_s: 120,
+  held_s: 120,
   renewed_s: 1,
   expired: false,
   answers: false,

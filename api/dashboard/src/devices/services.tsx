@@ -27,7 +27,7 @@ export function ServicesLine() {
 function leaderText(leader: NonNullable<Services["leader"]>): string {
   const lease = leader.expired ? "its lease has expired" : `lease renewed ${formatDuration(leader.renewed_s)} ago`;
   const self = leader.answers ? " (this service)" : "";
-  return `${leader.host}${self} leads for ${formatDuration(leader.led_s)}, epoch ${leader.epoch}, ${lease}.`;
+  return `${leader.host}${self} leads for ${formatDuration(leader.held_s)}, epoch ${leader.epoch}, ${lease}.`;
 }
 
 function standbyText(standby: Services["standbys"][number]): string {

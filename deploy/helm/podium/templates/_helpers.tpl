@@ -62,6 +62,18 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- end -}}
 {{- end -}}
 
+{{/*
+Refuses another value of database.standby than the installed StatefulSet has: Kubernetes does not change its claims. The
+argument has `found`, the StatefulSet of the cluster, empty if there is none or without a cluster, and `standby`.
+*/}}
+{{- define "podium.checkInstalled" -}}
+{{- if .found -}}
+{{- if eq .standby (not (empty .found.spec.volumeClaimTemplates)) -}}
+{{- fail "database.standby cannot be changed by an upgrade, since the data directory is then in another volume; deploy/README.md has the steps (To turn the standby on or off)" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What every pod has. */}}
 {{- define "podium.pod" -}}
 automountServiceAccountToken: false

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -391,10 +394,40 @@ def test_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="no service runs"):
         Client.of(tmp_path)
     (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
-    with Client.of(tmp_path) as found:
+    (tmp_path / "service.lock").touch()  # it was killed, and another process has its id
+    with pytest.raises(ServiceError, match="no service runs"):
+        Client.of(tmp_path)
+    with _locked(tmp_path), Client.of(tmp_path) as found:
         assert found.url == "http://127.0.0.1:1"
         with pytest.raises(ServiceError, match="does not respond"):
             found.ready()
+
+
+def test_killed_standby_of_this_machine_is_not_asked(tmp_path: Path) -> None:
+    """Each of several services that share a data directory has a folder named after its host."""
+    (tmp_path / "admin.token").write_text("secret\n")
+    for host in (socket.gethostname(), "beta"):
+        folder = tmp_path / "services" / host
+        folder.mkdir(parents=True)
+        (folder / "service.lock").touch()
+        (folder / "service.json").write_text(json.dumps({"url": f"http://{host}:1"}))
+    with pytest.raises(
+        ServiceError, match=r"no service runs on .* on this machine; .*; services of other machines: beta"
+    ):
+        Client.of(tmp_path)
+    (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
+    with _locked(tmp_path), Client.of(tmp_path) as found:
+        assert found.url == "http://127.0.0.1:1", "a service that was started without --standby in the meantime"
+    with _locked(tmp_path / "services" / socket.gethostname()), Client.of(tmp_path) as found:
+        assert found.url == f"http://{socket.gethostname()}:1"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """A service runs that has this folder."""
+    with (folder / "service.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def test_service_of_a_folder_receives_its_token(tmp_path: Path) -> None:

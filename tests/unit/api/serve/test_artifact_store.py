@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def test_store_is_recorded_and_marked(settings: ServiceSettings, tmp_path: Path)
     assert record is not None and record.url == url
     assert (tmp_path / "objects" / MARK).read_text() == record.store_id
     assert [path.name for path in (tmp_path / "objects").rglob("*")] == [MARK], "no trace of the check"
+
+
+def test_first_starts_at_the_same_moment_have_one_store_id(settings: ServiceSettings, tmp_path: Path) -> None:
+    with_store = replace(settings, artifact_url=f"file://{tmp_path}/objects")
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(artifact_store.prepare, [with_store] * 2))
+    record = recorded(settings.data)
+    assert record is not None and (tmp_path / "objects" / MARK).read_text() == record.store_id
 
 
 def test_start_without_the_store_that_has_the_files_is_refused(settings: ServiceSettings) -> None:

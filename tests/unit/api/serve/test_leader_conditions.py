@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium.api.serve.leader_conditions import is_led, refuse
+from podium.api.serve.leader_conditions import another_leads, refuse
 from podium.db.stores.leader_lease import Contender, Lease
-from podium.db.stores.leadership import Standing
+from podium.db.stores.leadership import LeaderState
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
@@ -18,23 +18,25 @@ def settings(*, standby: bool) -> ServiceSettings:
     return ServiceSettings("/data", "/run", standby=standby)
 
 
-def standing(age_s: float, epoch: int = 1, *, leads: bool = False) -> Standing:
-    return Standing(epoch if leads else 0, Lease(epoch, LEADER, age_s, 60.0))
+def state(age_s: float, epoch: int = 1, *, leads: bool = False) -> LeaderState:
+    return LeaderState(epoch if leads else 0, Lease(epoch, LEADER, age_s, 60.0))
 
 
 @pytest.mark.parametrize(
-    ("now", "earlier", "led"),
+    ("now", "earlier", "other_leads"),
     [
-        (standing(0.5), standing(2.5), True),  # renewed in between
-        (standing(3.5), standing(2.5), False),  # perhaps it was killed
-        (standing(0.5, 2), standing(0.1, 1), True),  # another one has taken it
-        (standing(0.5), None, False),
-        (standing(0.5), Standing(0, None), False),
-        (standing(0.5, leads=True), standing(2.5), False),
+        (state(0.5), state(2.5), True),  # renewed in between
+        (state(3.5), state(2.5), False),  # perhaps it was killed
+        (state(0.5, 2), state(0.1, 1), True),  # another one has taken it
+        (state(0.5), None, False),
+        (state(0.5), LeaderState(0, None), False),
+        (state(0.5, leads=True), state(2.5), False),
     ],
 )
-def test_leader_runs_if_its_lease_was_renewed_since(now: Standing, earlier: Standing | None, led: bool) -> None:
-    assert is_led(now, earlier) is led
+def test_leader_runs_if_its_lease_was_renewed_since(
+    now: LeaderState, earlier: LeaderState | None, other_leads: bool
+) -> None:
+    assert another_leads(now, earlier) is other_leads
 
 
 def test_second_service_without_standby_is_refused() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from podium.api.serve import leadership_process
-from podium.db.stores.leadership import Standing
+from podium.db.stores.leadership import LeaderState
 from podium.sweep.ray_cluster import ray_cluster_id
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
 
-def test_id_of_the_ray_cluster_is_read_at_each_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_id_of_the_ray_cluster_is_read_at_each_renewal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ServiceSettings("/data", str(tmp_path), standby=True, joined=JoinedCluster("10.0.0.9:6379"))
     settings.runtime.ray.mkdir()
     ray_cluster_id.record(settings.runtime, "session 1")
@@ -30,21 +30,21 @@ def test_id_of_the_ray_cluster_is_read_at_each_turn(tmp_path: Path, monkeypatch:
         def use_ray(self, ray: str) -> None:
             used.append(ray)
 
-        def turn(self) -> Standing:
+        def try_acquire_or_renew(self) -> LeaderState:
             if len(used) == 1:
                 file.unlink()  # the raylet is being started again
             elif len(used) == 2:
                 ray_cluster_id.record(settings.runtime, "session 2")
             else:
                 raise ServiceError("the test has ended")
-            return Standing(1, None)
+            return LeaderState(1, None)
 
     def ignore(*_: Any, **__: Any) -> None:
         pass
 
     monkeypatch.setattr(leadership_process, "Leadership", FakeLeadership)
-    monkeypatch.setattr(leadership_process, "open_database", ignore)
-    monkeypatch.setattr(leadership_process, "WakeForwarding", lambda _: SimpleNamespace(lead=ignore))
+    monkeypatch.setattr(leadership_process, "open_postgres", lambda _: SimpleNamespace(end_sessions=ignore))
+    monkeypatch.setattr(leadership_process, "WakeForwarding", lambda *_: SimpleNamespace(lead=ignore))
     monkeypatch.setattr(leadership_process, "signal", SimpleNamespace(signal=ignore, SIGTERM=15))
     for name in ("report_leadership", "report_ready", "_wait"):
         monkeypatch.setattr(leadership_process, name, ignore)

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.api.serve.missed_heartbeats import Heartbeats, MissedHeartbeats, Sight
+from podium.api.serve.missed_heartbeats import Heartbeats, MissedHeartbeats, ProcessStatus
 from podium.sweep.runtime.component_lifecycle import READY_FD, SupervisorPipe
 
-WAITS = Sight(waits=True)
+WAITS = ProcessStatus(waits=True)
 
 
 def check_each_second(
-    heartbeats: Heartbeats, until_s: int, since_s: int = 0, sight: Sight = WAITS
+    heartbeats: Heartbeats, until_s: int, since_s: int = 0, status: ProcessStatus = WAITS
 ) -> tuple[set[str], set[str]]:
     """The silent and the hung components at the last check."""
     missed = MissedHeartbeats(set(), {})
     for now_s in range(since_s, until_s + 1):
-        missed = heartbeats.check(now_s, lambda _: sight)
+        missed = heartbeats.check(now_s, lambda _: status)
     return missed.silent, set(missed.hung)
 
 
@@ -28,29 +28,29 @@ def test_component_without_a_heartbeat_is_not_watched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sight", "hung_s"),
+    ("status", "hung_s"),
     [
-        (Sight(), 20),
-        (Sight(waits=True), 60),
-        (Sight(waits=True, stopped=True), 20),
+        (ProcessStatus(), 20),
+        (ProcessStatus(waits=True), 60),
+        (ProcessStatus(waits=True, stopped=True), 20),
     ],
     ids=["event loop", "loop that waits", "stopped"],
 )
-def test_component_is_silent_after_10_s_and_hung_later(sight: Sight, hung_s: int) -> None:
+def test_component_is_silent_after_10_s_and_hung_later(status: ProcessStatus, hung_s: int) -> None:
     heartbeats = Heartbeats()
     heartbeats.record("api", 0.0)
-    assert check_each_second(heartbeats, 9, sight=sight) == (set(), set())
-    assert check_each_second(heartbeats, hung_s - 1, 10, sight) == ({"api"}, set())
-    assert heartbeats.check(hung_s, lambda _: sight) == ({"api"}, {"api": hung_s})
+    assert check_each_second(heartbeats, 9, status=status) == (set(), set())
+    assert check_each_second(heartbeats, hung_s - 1, 10, status) == ({"api"}, set())
+    assert heartbeats.check(hung_s, lambda _: status) == ({"api"}, {"api": hung_s})
 
 
 def test_component_in_a_debugger_is_silent_and_not_hung() -> None:
     heartbeats = Heartbeats()
     heartbeats.record("api", 0.0)
-    traced = Sight(stopped=True, traced=True)
-    assert check_each_second(heartbeats, 600, sight=traced) == ({"api"}, set())
-    assert check_each_second(heartbeats, 619, 601, Sight()) == ({"api"}, set()), "it has time for a heartbeat"
-    assert check_each_second(heartbeats, 620, 620, Sight()) == ({"api"}, {"api"})
+    traced = ProcessStatus(stopped=True, traced=True)
+    assert check_each_second(heartbeats, 600, status=traced) == ({"api"}, set())
+    assert check_each_second(heartbeats, 619, 601, ProcessStatus()) == ({"api"}, set()), "it has time for a heartbeat"
+    assert check_each_second(heartbeats, 620, 620, ProcessStatus()) == ({"api"}, {"api"})
 
 
 def test_only_silent_components_are_looked_at() -> None:
@@ -59,7 +59,7 @@ def test_only_silent_components_are_looked_at() -> None:
     heartbeats.record("api", 0.0)
     heartbeats.record("host", 8.0)
     for now_s in (5.0, 12.0):
-        heartbeats.check(now_s, lambda name: looked.append(name) or Sight())  # type: ignore[func-returns-value]
+        heartbeats.check(now_s, lambda name: looked.append(name) or ProcessStatus())  # type: ignore[func-returns-value]
     assert looked == ["api"]
 
 

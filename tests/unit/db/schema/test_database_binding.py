@@ -187,6 +187,20 @@ def test_url_of_the_environment_is_remembered_only_while_the_service_runs(
     assert url_file_of(data) is None
 
 
+def test_url_of_the_environment_of_a_standby_is_found_while_it_runs(
+    data: DataDirectory, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has a folder of its own in the data directory, and commands name the data directory."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    prepare(data, files[0])
+    standby = DataDirectory(data.root, "alpha")
+    standby.prepare()
+    runtime = RuntimeDirectory.of(standby)
+    runtime.prepare()
+    runtime.database_url.touch()
+    assert url_file_of(data) == runtime.database_url
+
+
 def test_migrated_but_unused_database_is_free(data: DataDirectory, files: tuple[Path, Path]) -> None:
     migrate_postgres(files[0].read_text())
     prepare(data, files[0])

@@ -1,4 +1,4 @@
-"""A component that waits for the epoch of the lease, as scheduler and host do, and records what it was told."""
+"""A component that waits for the epoch of the lease, as scheduler and host do, and records what it has read."""
 
 from __future__ import annotations
 

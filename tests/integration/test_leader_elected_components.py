@@ -22,7 +22,7 @@ from tests.running_service import wait_for
 SUPERVISE = """
 import sys
 from pathlib import Path
-from podium.api.serve.service_components import LED, MODULES
+from podium.api.serve.service_components import LEADER_ELECTED, MODULES
 from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -31,7 +31,7 @@ Supervisor(
     lambda line: print(line, flush=True),
     modules={
         **dict.fromkeys(MODULES, "tests.heartbeat_component"),
-        **dict.fromkeys(LED, "tests.led_component"),
+        **dict.fromkeys(LEADER_ELECTED, "tests.leader_elected_component"),
         "leadership": "tests.leadership_component",
     },
     tick_s=0.1,
@@ -75,7 +75,7 @@ class Service:
         return {name: parts[name]["state"] for name in ("scheduler", "host", "notifier") if name in parts}
 
     def started(self) -> list[str]:
-        """Which components were told what."""
+        """What each component has read from its standard input."""
         file = self.runtime.root / "started"
         return sorted(file.read_text().splitlines()) if file.exists() else []
 
