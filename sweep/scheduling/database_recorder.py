@@ -13,8 +13,8 @@ from podium.db.queries import study_requests_from_trials
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
+    attempt_totals,
     attempt_usage,
-    budget_usage,
     device_history,
     devices,
     intervals,
@@ -153,7 +153,7 @@ class DatabaseRecorder:
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
                     scheduler_recovery.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
-                    budget_usage.device_s(connection, sweep.id),
+                    attempt_totals.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
                     {warning.code: warning.message for warning in warnings.get(sweep.id, ())}, sweep.wait,
                 )

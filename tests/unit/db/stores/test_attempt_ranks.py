@@ -8,7 +8,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from podium.db.integrity import row_checks
-from podium.db.stores import attempt_ranks, budget_usage, devices, scheduler_recovery
+from podium.db.stores import attempt_ranks, attempt_totals, devices, scheduler_recovery
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
@@ -56,7 +56,7 @@ def test_new_scheduler_reads_devices_and_the_ends_of_ranks(service: ServiceRig) 
             ("cpu-1", 1),
             ("cpu-2", None),
         ]
-        assert budget_usage.device_s(connection, sweep_id, now + 10) == 20.0
+        assert attempt_totals.device_s(connection, sweep_id, now + 10) == 20.0
 
 
 def test_timeline_and_rest_show_all_devices_and_logs_of_ranks(service: ServiceRig, client: TestClient) -> None:
