@@ -78,7 +78,18 @@ function asTrials(tables: ReadonlyMap<number, Table>, size: number, newest: Tabl
   };
 }
 
+const rows = new WeakMap<Table, Map<number, Row>>();
+
+/** The same object as long as the data are the same, so that a row is rendered once. */
 function rowOf(table: Table, at: number): Row | undefined {
+  const known = rows.get(table) ?? new Map<number, Row>();
+  rows.set(table, known);
+  const row = known.get(at) ?? newRow(table, at);
+  if (row) known.set(at, row);
+  return row;
+}
+
+function newRow(table: Table, at: number): Row | undefined {
   const cell = (column: string) => table.columns[column]?.[at];
   const id = cell("id");
   return typeof id === "number"
