@@ -22,7 +22,7 @@ export type TableColumns = {
 export function useColumns(sweep: Sweep, found: readonly string[]): TableColumns {
   const [inUrl] = useQueryState("columns");
   const chosen = chosenColumns(inUrl, sweep.id);
-  const { names: metrics } = useMetricNames(sweep.id);
+  const { names: metrics } = useMetricNames(sweep.id, "", found.length > 0);
   const [widths, onWidth] = useColumnWidths(sweep.id);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of both lists, only the names matter
   const { columns, keys, shown } = useMemo(() => {
