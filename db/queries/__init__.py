@@ -29,8 +29,7 @@ Modules:
     service_name                The random name of the service, which a migration wrote
     study_requests_from_trials  Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                 curve
-    sweep_activity              The devices that sweeps use now, the duration of their recent trials, and how busy their
-                                devices were
+    sweep_activity              The devices that sweeps use now, and the duration of their recent trials
     sweep_comparison            Several sweeps side by side: the history of the best value of each, and the trials of
                                 all in one table
     sweep_filter                Filters of the list of sweeps, `project:vision tag:baseline -is:archived`, as SQL

@@ -1,4 +1,4 @@
-"""The devices that sweeps use now, the duration of their recent trials, and how busy their devices were; api."""
+"""The devices that sweeps use now, and the duration of their recent trials; api."""
 
 from __future__ import annotations
 
@@ -50,18 +50,3 @@ def _recent_trial_s(connection: Connection, sweep_id: int) -> float | None:
     )
     found: float | None = connection.execute(select(func.avg(recent.c.took))).scalar_one()
     return found
-
-
-def busy_share(connection: Connection, sweep_id: int, devices: int) -> float | None:
-    """The share of device time that was busy between a sweep's first start and last end."""
-    statement = (
-        select(
-            func.sum(attempts.c.ended_at - attempts.c.started_at),
-            func.min(attempts.c.started_at),
-            func.max(attempts.c.ended_at),
-        )
-        .join(trials, trials.c.id == attempts.c.trial_id)
-        .where(trials.c.sweep_id == sweep_id, attempts.c.ended_at.is_not(None))
-    )
-    busy_s, first, last = connection.execute(statement).one()
-    return None if busy_s is None or last <= first or not devices else busy_s / ((last - first) * devices)

@@ -4,6 +4,8 @@ A read that no store uses is in `db/queries`. Runs in the api process, the sched
 
 Modules:
     attempt_ranks                        The devices and ranks of attempts that have several devices
+    attempt_totals                       Sums over the attempts of a sweep: the time on its devices, and how busy these
+                                         were
     attempt_usage                        What attempts used, as samples that become coarser with age
     budget_usage_reader                  Reads how much of its budget a sweep has used, and the history of its best
                                          value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from podium.db.schema.tables import attempts, trials
+from podium.db.schema.tables import trials
+from podium.db.stores.attempt_totals import AttemptTotals, device_s
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
@@ -13,23 +14,21 @@ from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 _COUNTED = [state.value for state in COUNTED_TRIAL_STATES]
 
 
-def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
-    """Device seconds of a sweep's attempts; with `until`, running attempts are included."""
-    running = None if until is None else func.max(0.0, until - attempts.c.started_at) * attempts.c.devices
-    held = func.sum(attempts.c.device_s if running is None else func.coalesce(attempts.c.device_s, running))
-    statement = select(held).join(trials, trials.c.id == attempts.c.trial_id).where(trials.c.sweep_id == sweep_id)
-    return float(connection.execute(statement).scalar_one() or 0.0)
+def used(
+    connection: Connection, sweep: SweepRow, terms: BudgetTerms, at: float, totals: AttemptTotals | None = None
+) -> BudgetUsage:
+    """The budget used until `at`, or until the end of the sweep; plateau and target by `terms`.
 
-
-def used(connection: Connection, sweep: SweepRow, terms: BudgetTerms, at: float) -> BudgetUsage:
-    """The budget used until `at`, or until the end of the sweep; plateau and target by `terms`."""
+    `totals` are those of its attempts until `at`, if they have been read.
+    """
     has_value_terms = terms.plateau is not None or terms.target is not None
     found = records(connection, sweep.id, sweep.goal) if has_value_terms else {}
     progress = BestValueTracker(sweep.goal, terms, found)
     still = 0 if progress.mark is None else _counted_since(connection, sweep.id, found[progress.mark], progress.mark)
     until = at if sweep.ended_at is None else sweep.ended_at
     wall_s = 0.0 if sweep.started_at is None else max(0.0, until - sweep.started_at - sweep.over_s)
-    return BudgetUsage(wall_s, device_s(connection, sweep.id, at), still, progress.reached_by)
+    held_s = device_s(connection, sweep.id, at) if totals is None else totals.device_s
+    return BudgetUsage(wall_s, held_s, still, progress.reached_by)
 
 
 def records(connection: Connection, sweep_id: int, goal: str) -> dict[CountedTrial, float]:

@@ -13,8 +13,8 @@ from podium.db.queries import pending_trial_commands, scheduler_recovery, servic
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
+    attempt_totals,
     attempt_usage,
-    budget_usage_reader,
     device_history,
     devices,
     intervals,
@@ -150,7 +150,7 @@ class DatabaseRecorder:
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
                     scheduler_recovery.stored_trials(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
-                    budget_usage_reader.device_s(connection, sweep.id),
+                    attempt_totals.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
                     {warning.code: warning.message for warning in warnings.get(sweep.id, ())}, sweep.wait,
                 )

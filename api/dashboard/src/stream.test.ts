@@ -60,13 +60,14 @@ afterEach(() => {
 });
 
 test("the first connection includes the current view", () => {
+  vi.advanceTimersByTime(100); // the code of the page loads
   stream.setQuery("sweep=3");
   vi.advanceTimersByTime(200);
   expect(urls()).toEqual(["/api/v1/events?sweep=3"]);
 });
 
 test("a change of view continues after the last event", () => {
-  vi.advanceTimersByTime(0);
+  vi.advanceTimersByTime(150);
   latest().onopen?.();
   latest().say("hello", {}, "41");
   latest().say("changes", { sweeps: [1] }, "42");
@@ -90,7 +91,7 @@ test("returning to the same view opens no new stream", () => {
 });
 
 test("a broken connection is left to the browser, a refused one is retried with backoff", () => {
-  vi.advanceTimersByTime(0);
+  vi.advanceTimersByTime(150);
   latest().fail(0);
   vi.advanceTimersByTime(60_000);
   expect(urls()).toHaveLength(1);
@@ -107,7 +108,7 @@ test("a broken connection is left to the browser, a refused one is retried with 
 });
 
 test("a hidden tab closes its stream and continues it when visible again", () => {
-  vi.advanceTimersByTime(0);
+  vi.advanceTimersByTime(150);
   latest().say("hello", {}, "9");
   visible("hidden");
   vi.advanceTimersByTime(4_000);
@@ -121,7 +122,7 @@ test("a hidden tab closes its stream and continues it when visible again", () =>
 });
 
 test("a page in the back/forward cache holds no connection", () => {
-  vi.advanceTimersByTime(0);
+  vi.advanceTimersByTime(150);
   latest().say("hello", {}, "9");
   window.dispatchEvent(new Event("pagehide"));
   expect(latest().readyState).toBe(2);

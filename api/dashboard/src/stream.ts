@@ -4,7 +4,7 @@ export type StreamState = "connecting" | "live" | "reconnecting";
 export type MessageHandler = (kind: string, data: unknown) => void;
 
 export const KINDS = ["hello", "changes", "metrics", "log", "health", "reset"];
-const FOCUS_MS = 150; // two pages in quick succession share one stream
+const FOCUS_MS = 150; // two pages in quick succession share one stream, and so do a page and its code, which loads later
 const HIDDEN_MS = 5_000; // a browser has six connections per host: hidden tabs release theirs
 const FIRST_RETRY_MS = 2_000;
 const LAST_RETRY_MS = 30_000;
@@ -25,7 +25,7 @@ export class Stream {
     document.addEventListener("visibilitychange", this.onVisible);
     window.addEventListener("pagehide", this.onLeft);
     window.addEventListener("pageshow", this.onBack);
-    this.later(0);
+    this.later(FOCUS_MS);
   }
 
   /** What the page shows, as a query: "sweep=3&trial=7". */

@@ -15,7 +15,8 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
+from podium.db.stores import attempt_totals, budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
+from podium.db.stores.attempt_totals import AttemptTotals
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
@@ -27,14 +28,16 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
         activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
-        budget = _budget(connection, row)
+        at = time.time()
+        totals = attempt_totals.totals(connection, sweep_id, at)
+        budget = _budget(connection, row, at, totals)
         return SweepView.of(
             row,
             _best(connection, row),
             predecessor_links.links_of(connection, [sweep_id])[sweep_id],
             sweep_metadata.labels_of(connection, [sweep_id], user)[sweep_id],
             description=row.description,
-            busy_share=sweep_activity.busy_share(connection, sweep_id, len(devices.all_of(connection))),
+            busy_share=totals.busy_share(len(devices.all_of(connection))),
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),
@@ -55,11 +58,11 @@ def list_of(connection: Connection, rows: Sequence[SweepRow], user: str) -> list
     found = sweep_activity.activity_of(connection, [row.id for row in rows])
     links = predecessor_links.links_of(connection, [row.id for row in rows])
     labels = sweep_metadata.labels_of(connection, [row.id for row in rows], user)
-    views = []
+    views, at = [], time.time()
     for row in rows:
         activity = found.get(row.id, SweepActivity())
         bounded = row.state not in TERMINAL_SWEEP_STATES and BudgetTerms.read(row.terms) != BudgetTerms()
-        budget = _budget(connection, row) if bounded else None
+        budget = _budget(connection, row, at) if bounded else None
         best, left_s = _best(connection, row), eta_s(row, activity, budget)
         views.append(
             SweepView.of(
@@ -75,9 +78,9 @@ def _has_population(row: SweepRow) -> bool:
     return isinstance(method, dict) and "type" in method
 
 
-def _budget(connection: Connection, row: SweepRow) -> BudgetView:
+def _budget(connection: Connection, row: SweepRow, at: float, totals: AttemptTotals | None = None) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms, time.time()))
+    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms, at, totals))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

@@ -11,9 +11,13 @@ import "./plot.css";
 const KINDS: readonly ExportKind[] = ["png", "svg", "csv"];
 const CSV: readonly ExportKind[] = ["csv"];
 
-/** The menu of a table, which has no picture. */
+/** The menu below a table, which has no picture. */
 export function ExportTable({ name, rows }: { name: string; rows: () => Rows }) {
-  return <ExportMenu name={name} kinds={CSV} figure={() => ({ name, title: name, draw: () => undefined, rows })} />;
+  return (
+    <div className="plot-foot plot-foot-end">
+      <ExportMenu name={name} kinds={CSV} figure={() => ({ name, title: name, draw: () => undefined, rows })} />
+    </div>
+  );
 }
 
 type MenuProps = { name: string; figure: () => Figure; kinds?: readonly ExportKind[] };

@@ -1,4 +1,6 @@
 // Members in float32 and in a lower precision, with the same rows: accuracy, loss, latency and memory.
+import { ExportTable } from "../charts/export";
+import type { Rows } from "../charts/export-file";
 import { formatBytes, formatNumber } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
 import type { Ensemble, EvaluationResult, PrecisionScores } from "./ensemble";
@@ -71,8 +73,27 @@ export function PrecisionTable({ members, loss }: { members: readonly MeasuredMe
             </li>
           ))}
       </ul>
+      <ExportTable name="precisions" rows={() => precisionRows(members, loss)} />
     </>
   );
+}
+
+/** The table for a file: a row for each precision of each member. */
+export function precisionRows(members: readonly MeasuredMember[], loss: string): Rows {
+  return [
+    [
+      ...["member", "precision", "served", "Accuracy", loss, "p50 of 1 row (ms)", "p50 of 256 rows (ms)"],
+      ...["weights (bytes)", "process (bytes)", "error"],
+    ],
+    ...members.flatMap(member =>
+      member.figures.map(figures => {
+        const [one, several] = figures.p50_us.map(us => us / 1000);
+        const measured = [figures.accuracy, figures.loss, one, several, figures.weights_bytes, figures.process_bytes];
+        const cells = figures.error ? measured.map(() => null) : measured;
+        return [member.name, figures.precision, figures.precision === member.used, ...cells, figures.error];
+      }),
+    ),
+  ];
 }
 
 function FigureCells({ figures }: { figures: PrecisionScores }) {

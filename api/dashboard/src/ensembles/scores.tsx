@@ -56,10 +56,7 @@ export function ScoresTable({ figures, members }: { figures: Figures; members: r
           </tbody>
         </table>
       </ScrollX>
-      <div className="plot-foot">
-        <span />
-        <ExportTable name="scores" rows={() => scoreRows(figures, members)} />
-      </div>
+      <ExportTable name="scores" rows={() => scoreRows(figures, members)} />
     </>
   );
 }

@@ -2,6 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done, type Schemas } from "../api";
+import { ExportTable } from "../charts/export";
+import type { Rows } from "../charts/export-file";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../query-keys";
 import { useCanEdit } from "../use-session";
@@ -65,39 +67,57 @@ export function pairOf(evaluations: readonly Evaluation[], one: number, other: n
   return pairs.find(pair => pair.split === SPLIT) ?? pairs[0] ?? null;
 }
 
-function Scores({ pair, one, other }: { pair: Pair; one: number; other: number }) {
-  const [first, second] = [pair.one.ensemble, pair.other.ensemble];
+type ScoresProps = { pair: Pair; one: number; other: number };
+
+function Scores(props: ScoresProps) {
+  const { one, other } = props;
   return (
-    <ScrollX label="Scores of two versions">
-      <table className="figures">
-        <thead>
-          <tr>
-            <th scope="col">Score</th>
-            <th scope="col">Version {one}</th>
-            <th scope="col">Version {other}</th>
-            <th scope="col">Difference</th>
-            <th scope="col">Better</th>
-          </tr>
-        </thead>
-        <tbody>
-          {metricsOf([first, second]).map(({ key, name, better }) => {
-            const [a, b] = [figure(first, key), figure(second, key)];
-            const change = a === null || b === null ? null : b - a;
-            const isSecond = change !== null && (better === "more" ? change > 0 : change < 0);
-            return (
-              <tr key={key}>
+    <>
+      <ScrollX label="Scores of two versions">
+        <table className="figures">
+          <thead>
+            <tr>
+              <th scope="col">Score</th>
+              <th scope="col">Version {one}</th>
+              <th scope="col">Version {other}</th>
+              <th scope="col">Difference</th>
+              <th scope="col">Better</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changesOf(props).map(({ name, first, second, change, better }) => (
+              <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{formatScore(a)}</td>
-                <td>{formatScore(b)}</td>
+                <td>{formatScore(first)}</td>
+                <td>{formatScore(second)}</td>
                 <td>{change === null ? "–" : formatChange(change)}</td>
-                <td>{change === null ? "–" : change === 0 ? "equal" : `version ${isSecond ? other : one}`}</td>
+                <td>{better ?? "–"}</td>
               </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </ScrollX>
+            ))}
+          </tbody>
+        </table>
+      </ScrollX>
+      <ExportTable name={`versions ${one} and ${other}`} rows={() => comparisonRows(props)} />
+    </>
   );
+}
+
+/** Each score of both versions, the second minus the first, and which is better; null if a version lacks the score. */
+function changesOf({ pair, one, other }: ScoresProps) {
+  const [a, b] = [pair.one.ensemble, pair.other.ensemble];
+  return metricsOf([a, b]).map(({ key, name, better }) => {
+    const [first, second] = [figure(a, key), figure(b, key)];
+    if (first === null || second === null) return { name, first, second, change: null, better: null };
+    const change = second - first;
+    const isSecond = better === "more" ? change > 0 : change < 0;
+    return { name, first, second, change, better: change === 0 ? "equal" : `version ${isSecond ? other : one}` };
+  });
+}
+
+/** The table for a file. */
+export function comparisonRows(props: ScoresProps): Rows {
+  const rows = changesOf(props).map(({ name, first, second, change, better }) => [name, first, second, change, better]);
+  return [["score", `version ${props.one}`, `version ${props.other}`, "difference", "better"], ...rows];
 }
 
 /** Whether the difference of two versions is more than chance, on rows that both have predicted. */

@@ -2,6 +2,8 @@
 
 import { useState } from "react";
 import { Link } from "wouter";
+import { ExportTable } from "../charts/export";
+import type { Rows } from "../charts/export-file";
 import { formatShare, formatTime } from "../format";
 import { trialHref } from "../trials/trial-names";
 import { useCanEdit } from "../use-session";
@@ -67,10 +69,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
                   {version.members.map((member, index) => (
                     <span key={member.trial_id}>
                       {index > 0 && ", "}
-                      <Link href={trialHref(member.sweep_id, member.trial_number)}>
-                        {member.trial_number}
-                        {member.sweep_id !== ensemble.sweep_id && ` of sweep ${member.sweep_id}`}
-                      </Link>
+                      <Link href={trialHref(member.sweep_id, member.trial_number)}>{memberName(member, ensemble)}</Link>
                     </span>
                   ))}
                 </td>
@@ -80,6 +79,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
           </tbody>
         </table>
       </ScrollX>
+      <ExportTable name="versions" rows={() => versionRows(ensemble)} />
       {confirming && (
         <Confirm
           title={confirming === "promote" ? `Promote version ${ensemble.canary}?` : "Roll back?"}
@@ -95,6 +95,24 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
       )}
     </Panel>
   );
+}
+
+/** The table for a file. */
+export function versionRows(ensemble: Ensemble): Rows {
+  return [
+    ["version", "role", "combination rule", "members (trials)", "built"],
+    ...[...ensemble.versions]
+      .reverse()
+      .map(({ number, role, combine, members, created_at }) => [
+        ...[number, role, RULES[combine] ?? combine],
+        ...[members.map(member => memberName(member, ensemble)).join(", "), created_at],
+      ]),
+  ];
+}
+
+/** The number of its trial; of another sweep, with its sweep. */
+function memberName(member: Ensemble["versions"][number]["members"][number], ensemble: Ensemble): string {
+  return `${member.trial_number}${member.sweep_id === ensemble.sweep_id ? "" : ` of sweep ${member.sweep_id}`}`;
 }
 
 function rolloutText(ensemble: Ensemble): string {

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import type { Sweep } from "../sweep/sweep";
+import { CutName } from "../widgets/cut-name";
 import { listWith, projectTerm } from "./list-terms";
 import "./organize.css";
 
@@ -15,13 +16,24 @@ export function SweepLabels({ sweep, most = Number.POSITIVE_INFINITY }: { sweep:
     <span className={isWhole ? "labels labels-whole" : "labels"}>
       {sweep.archived && <span className="label label-archived">archived</span>}
       {sweep.project !== "" && (
-        <Link className="label label-project" href={listWith(projectTerm(sweep.project))} title="Project">
-          {sweep.project}
+        <Link
+          className="label label-project"
+          href={listWith(projectTerm(sweep.project))}
+          title="Project"
+          aria-label={sweep.project}
+        >
+          <CutName name={sweep.project} />
         </Link>
       )}
       {shown.map(tag => (
-        <Link key={tag} className="label" href={listWith(`tag:${tag}`)} title={`Sweeps with the tag ${tag}`}>
-          {tag}
+        <Link
+          key={tag}
+          className="label"
+          href={listWith(`tag:${tag}`)}
+          title={`Sweeps with the tag ${tag}`}
+          aria-label={tag}
+        >
+          <CutName name={tag} />
         </Link>
       ))}
       {hidden.length > 0 && (

@@ -1,5 +1,5 @@
 // What users write about sweeps: terms of the filter, changed details, Markdown as text, and role checks.
-import { screen, waitFor } from "@testing-library/react";
+import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
 import { type Sent, showWithService } from "../testing/service";
@@ -101,4 +101,13 @@ test("tags beyond the limit are behind a button, which names them", async () => 
   expect(screen.getAllByRole("link").map(link => link.textContent)).toEqual(["a", "b", "c"]);
   await userEvent.click(screen.getByRole("button", { name: "+2 more tags" }));
   expect(screen.getAllByRole("link").map(link => link.textContent)).toEqual(tags);
+});
+
+test("a long tag and project keep their ends where there is no room", () => {
+  const sweep = sweepFixture({ tags: ["baseline-seed-17"], project: "vision-transformers" });
+  const { container } = render(<SweepLabels sweep={sweep} />);
+  const cut = [...container.querySelectorAll(".cut-name-start")].map(start => start.nextSibling?.textContent);
+  expect(cut).toEqual(["formers", "seed-17"]);
+  const names = screen.getAllByRole("link").map(link => link.getAttribute("aria-label"));
+  expect(names, "without a space before the end").toEqual([sweep.project, ...sweep.tags]);
 });

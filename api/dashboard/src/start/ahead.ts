@@ -1,6 +1,6 @@
 // Requests that are sent before the application runs; it takes their responses instead of sending the same requests.
 
-const FRESH_MS = 2_000; // the event stream repeats the changes of the 3 s before it opened
+const FRESH_MS = 1_800; // the event stream repeats the changes of the 3 s before it opened
 
 type Sent = { at: number; answer: Promise<Response> };
 

@@ -109,6 +109,7 @@ test("causes and tags are readable", () => {
   expect(cell("cause", { cause: "disk_quota" }).textContent).toBe("disk quota");
   expect(cell("cause", {}).textContent).toBe("");
   expect(cell("tags", { tags: ["keep", "<b>odd</b>"] }).textContent).toBe("keep<b>odd</b>");
+  expect(cell("tags", { tags: ["baseline-seed-17"] }).querySelector(".cut-name-start")).toBeTruthy();
 });
 
 test("the sampler of a trial says why it is another than the method's", () => {

@@ -272,7 +272,7 @@ function Tags({ tags = [] }: { tags?: readonly string[] }) {
     <span className="trials-tags" title={tags.join(", ")}>
       {tags.map(tag => (
         <span key={tag} className="trials-tag">
-          {tag}
+          <CutName name={tag} />
         </span>
       ))}
     </span>

@@ -4,7 +4,6 @@ import { ApiError } from "../api";
 import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { useSweep } from "../sweep/use-sweep";
-import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { stateStyle } from "../widgets/state-badge";
@@ -13,16 +12,19 @@ import { suggest } from "./filter-suggestions";
 import { termsOn, withTerm } from "./filter-terms";
 import { filterNamesOf } from "./sweep-parameters";
 import { useMetricNames } from "./use-metric-names";
+import { useTableView } from "./use-table-view";
 import { useFilterCount } from "./use-table-windows";
 import "./filter-bar.css";
 
 const EXAMPLE = "lr<0.01 state:finished -tag:bad top:50";
 const BEST = "top:50";
 
-export function FilterBar({ sweepId }: { sweepId: number }) {
-  const [filter, setFilter] = useQueryState("filter");
-  const count = useFilterCount(sweepId, filter);
-  const invalid = useFilterError(sweepId);
+/** `isTable`: the page shows the table of trials. */
+export function FilterBar({ sweepId, isTable }: { sweepId: number; isTable: boolean }) {
+  const { setFilter, ...view } = useTableView(sweepId);
+  const { filter } = view;
+  const count = useFilterCount(sweepId, view, isTable);
+  const invalid = useFilterError(sweepId, isTable);
   return (
     <search className="filter">
       <div className="filter-line">
@@ -45,10 +47,10 @@ export function FilterBar({ sweepId }: { sweepId: number }) {
 }
 
 /** The error of the filter in the URL; null if it is valid. */
-export function useFilterError(sweepId: number): ApiError | null {
-  const [filter] = useQueryState("filter");
-  const { error } = useFilterCount(sweepId, filter);
-  return error instanceof ApiError && [400, 422].includes(error.status) ? error : null;
+export function useFilterError(sweepId: number, isTable: boolean): ApiError | null {
+  const { error } = useFilterCount(sweepId, useTableView(sweepId), isTable);
+  if (!(error instanceof ApiError) || ![400, 422].includes(error.status)) return null;
+  return isTable && error.problem.position === undefined ? null : error; // else it is about the order or the columns
 }
 
 function trialsOf(count: number): string {
@@ -121,7 +123,7 @@ function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
-  const { names: metrics } = useMetricNames(sweepId);
+  const { names: metrics } = useMetricNames(sweepId, "", columns.length > 0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of `columns`, only `names` matters
   const known = useMemo(() => filterNamesOf(sweep, columns, metrics), [sweep, names, metrics]);
   const { start, end, found } = suggest(draft, cursor, known);

@@ -1,5 +1,5 @@
 // The trial table: renders only the rows in view, sorted by header clicks, navigated by keys.
-import { type MouseEvent, useEffect } from "react";
+import { type MouseEvent, memo, type RefObject, useEffect, useRef } from "react";
 import { hover, useSelection } from "../selection";
 import { CutName } from "../widgets/cut-name";
 import { Icon } from "../widgets/icon";
@@ -32,6 +32,10 @@ export function TrialTable(props: TableProps) {
   const { selected, hovered } = useSelection(sweepId);
   const shown = Array.from({ length: rows.last - rows.first + 1 }, (_, at) => rows.first + at);
   const width = columns.reduce((sum, column) => sum + column.width, SELECT_PX);
+  const latest = useRef<RowHandlers>(props);
+  useEffect(() => {
+    latest.current = props;
+  });
   useEffect(() => () => hover(sweepId, null), [sweepId]);
   return (
     <div ref={rows.frame} className={trials.stale ? "trials-frame trials-stale" : "trials-frame"}>
@@ -52,9 +56,11 @@ export function TrialTable(props: TableProps) {
             return (
               <TableRow
                 key={row.id}
-                {...props}
+                sweepId={sweepId}
+                columns={columns}
                 row={row}
                 index={index}
+                handlers={latest}
                 className={lookOf(row, selected, hovered, active === index)}
                 checked={selected.has(row.id)}
               />
@@ -149,12 +155,19 @@ function classOf(column: Column): string | undefined {
   return looks.join(" ") || undefined;
 }
 
-type RowProps = TableProps & { row: Row; index: number; className: string; checked: boolean };
+type RowHandlers = Pick<TableProps, "onActive" | "onOpen" | "onToggle">;
+type RowProps = Pick<TableProps, "sweepId" | "columns"> & {
+  row: Row;
+  index: number;
+  className: string;
+  checked: boolean;
+  handlers: RefObject<RowHandlers>; // so that new functions do not render all rows again
+};
 
-function TableRow({ sweepId, columns, row, index, className, checked, onActive, onOpen, onToggle }: RowProps) {
+const TableRow = memo(({ sweepId, columns, row, index, className, checked, handlers }: RowProps) => {
   const toggled = (event: MouseEvent) => {
-    onActive(index);
-    onToggle(row, index, event.shiftKey);
+    handlers.current.onActive(index);
+    handlers.current.onToggle(row, index, event.shiftKey);
   };
   return (
     <tr
@@ -163,9 +176,9 @@ function TableRow({ sweepId, columns, row, index, className, checked, onActive, 
       className={className || undefined}
       onMouseEnter={() => hover(sweepId, row.id)}
       onClick={event => {
-        onActive(index);
+        handlers.current.onActive(index);
         if (!(event.target as HTMLElement).closest("a, input") && window.getSelection()?.isCollapsed !== false)
-          onOpen(row);
+          handlers.current.onOpen(row);
       }}
     >
       <td className="trials-check">
@@ -184,4 +197,4 @@ function TableRow({ sweepId, columns, row, index, className, checked, onActive, 
       ))}
     </tr>
   );
-}
+});

@@ -1,4 +1,5 @@
 // Which columns a sweep's table shows, in which order and width.
+import { useMemo } from "react";
 import type { Sweep } from "../sweep/sweep";
 import { setQuery, useQueryState } from "../url";
 import { chosenColumns, storeColumns } from "./chosen-columns";
@@ -17,20 +18,25 @@ export type TableColumns = {
   onWidth: (key: string, width: number) => void;
 };
 
+/** `shown` is the same array until the sweep, a width or the chosen columns change. */
 export function useColumns(sweep: Sweep, found: readonly string[]): TableColumns {
   const [inUrl] = useQueryState("columns");
   const chosen = chosenColumns(inUrl, sweep.id);
-  const { names: metrics } = useMetricNames(sweep.id);
+  const { names: metrics } = useMetricNames(sweep.id, "", found.length > 0);
   const [widths, onWidth] = useColumnWidths(sweep.id);
-  const figures = (chosen ?? []).filter(key => figureOf(key));
-  const columns = columnsOf(sweep, [...found.filter(key => !figureOf(key)), ...figures]).map(column => ({
-    ...column,
-    width: widths[column.key] ?? column.width,
-  }));
-  const keys = chosen ?? defaultColumns(columns, sweep);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of both lists, only the names matter
+  const { columns, keys, shown } = useMemo(() => {
+    const figures = (chosen ?? []).filter(key => figureOf(key));
+    const columns = columnsOf(sweep, [...found.filter(key => !figureOf(key)), ...figures]).map(column => ({
+      ...column,
+      width: widths[column.key] ?? column.width,
+    }));
+    const keys = chosen ?? defaultColumns(columns, sweep);
+    return { columns, keys, shown: keys.flatMap(key => columns.find(column => column.key === key) ?? []) };
+  }, [sweep, widths, found.join("\n"), chosen?.join("\n")]);
   return {
     columns,
-    shown: keys.flatMap(key => columns.find(column => column.key === key) ?? []),
+    shown,
     keys,
     metrics,
     onShown: next => setQuery({ columns: storeColumns(sweep.id, next) }),

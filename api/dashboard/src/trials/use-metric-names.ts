@@ -9,16 +9,21 @@ export const METRIC_NAMES = "metric-names"; // for `useFreshness`, where new met
 
 const NONE: readonly string[] = [];
 
-/** The metrics of the trials that match `filter`, the objectives first; `names` is empty until they are known. */
+/**
+ * The metrics of the trials that match `filter`, the objectives first; `names` is empty until they are known. Menus wait
+ * for what the page is about: `enabled`.
+ */
 export function useMetricNames(
   sweepId: number,
   filter = "",
+  enabled = true,
 ): { query: UseQueryResult<readonly MetricName[]>; names: readonly string[] } {
   const params = { path: { sweep_id: sweepId }, query: { filter: filter || undefined } };
   const query = useQuery({
     queryKey: keys.charts(sweepId, METRIC_NAMES, filter),
     queryFn: ({ signal }) => done(api.GET("/api/v1/sweeps/{sweep_id}/metrics", { params, signal })),
     staleTime: 15_000,
+    enabled,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
   });
   const names = useMemo(() => query.data?.map(({ name }) => name) ?? NONE, [query.data]);

@@ -39,6 +39,9 @@ test("only the windows in view are fetched", async () => {
   rerender({ filter: "lr<1", first: 90, last: 110 });
   await waitFor(() => expect(result.current.trials?.row(105)?.id).toBe(1_105));
   expect(asked.map(query => query.get("offset"))).toEqual(["0", "100"]);
+  const row = result.current.trials?.row(99);
+  rerender({ filter: "lr<1", first: 91, last: 111 });
+  expect(result.current.trials?.row(99)).toBe(row);
   expect(result.current.trials?.row(240)).toBeUndefined();
 });
 

@@ -1,5 +1,5 @@
 // The trials of a sweep's table: fetched in windows as they scroll into view; previous rows stay while the next load.
-import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { api, done, type Schemas } from "../api";
 import { keys } from "../query-keys";
@@ -22,25 +22,39 @@ export function fetchTable(sweepId: number, table: TableQuery, signal?: AbortSig
   return done(api.GET("/api/v1/sweeps/{sweep_id}/table", { params: { path: { sweep_id: sweepId }, query }, signal }));
 }
 
-/** The number of trials that a filter matches, and its error; the first row provides the columns. */
-export function useFilterCount(sweepId: number, filter: string) {
-  return useQuery({
+function windowOptions(sweepId: number, view: View, window: number) {
+  const { filter, sort, figures = [] } = view;
+  return {
+    queryKey: keys.sweep(sweepId, "table", filter, sort, window, ...figures),
+    queryFn: ({ signal }: { signal: AbortSignal }) => fetchTable(sweepId, windowQuery(view, window), signal),
+  };
+}
+
+/**
+ * The number of trials that a filter matches, and its error; the first row provides the columns. `isTable`: the page
+ * shows the table, whose first rows are requested anyway.
+ */
+export function useFilterCount(sweepId: number, view: View, isTable: boolean) {
+  const { filter } = view;
+  const count = {
     queryKey: keys.sweep(sweepId, "filter", filter),
-    queryFn: ({ signal }) => fetchTable(sweepId, { filter, sort: "number", limit: 1 }, signal),
-    placeholderData: keepPreviousData,
+    queryFn: ({ signal }: { signal: AbortSignal }) => fetchTable(sweepId, { filter, sort: "number", limit: 1 }, signal),
+  };
+  return useQuery<Table>({
+    ...(isTable ? windowOptions(sweepId, view, 0) : count),
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
   });
 }
 
 /** The trials from the `first` to the `last` row in view, and the total number. */
 export function useTable(sweepId: number, view: View, first: number, last: number) {
-  const { filter, sort, figures = [] } = view;
+  const { filter, sort } = view;
   const size = windowSize(view);
   const from = Math.floor(first / size);
   const windows = Array.from({ length: Math.floor(Math.max(first, last) / size) - from + 1 }, (_, at) => from + at);
   const answers = useQueries({
     queries: windows.map(window => ({
-      queryKey: keys.sweep(sweepId, "table", filter, sort, window, ...figures),
-      queryFn: ({ signal }: { signal: AbortSignal }) => fetchTable(sweepId, windowQuery(view, window), signal),
+      ...windowOptions(sweepId, view, window),
       placeholderData: undefined,
       refetchInterval: (query: { state: { data?: Table } }) =>
         query.state.data?.columns.state?.includes("running") ? RUNNING_MS : false,
@@ -78,7 +92,18 @@ function asTrials(tables: ReadonlyMap<number, Table>, size: number, newest: Tabl
   };
 }
 
+const rows = new WeakMap<Table, Map<number, Row>>();
+
+/** The same object as long as the data are the same, so that a row is rendered once. */
 function rowOf(table: Table, at: number): Row | undefined {
+  const known = rows.get(table) ?? new Map<number, Row>();
+  rows.set(table, known);
+  const row = known.get(at) ?? newRow(table, at);
+  if (row) known.set(at, row);
+  return row;
+}
+
+function newRow(table: Table, at: number): Row | undefined {
   const cell = (column: string) => table.columns[column]?.[at];
   const id = cell("id");
   return typeof id === "number"

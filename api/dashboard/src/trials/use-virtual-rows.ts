@@ -6,6 +6,7 @@ const ROW_PX = 28;
 const HEAD_PX = 32; // sticky above the rows
 const AHEAD = 12; // rows before and after those in view
 const ABOVE_PX = 280; // approximately, above the rows of a page that was just opened
+const SHOWN_MS = 300; // the first rows are on the screen by then
 const LATEST_MS = 1_000;
 
 export type Rows = {
@@ -88,12 +89,15 @@ function stickyPx(): number {
   return Number.parseFloat(document.documentElement.style.getPropertyValue("--sticky")) || 0;
 }
 
-/** Returns a function that cancels it. */
+/** Runs once the first rows are shown and the browser is idle; returns a function that cancels it. */
 function whenIdle(run: () => void): () => void {
-  if (!window.requestIdleCallback) {
-    const timer = setTimeout(run);
-    return () => clearTimeout(timer);
-  }
-  const idle = window.requestIdleCallback(run, { timeout: LATEST_MS });
-  return () => window.cancelIdleCallback(idle);
+  let idle: number | undefined;
+  const timer = setTimeout(() => {
+    if (window.requestIdleCallback) idle = window.requestIdleCallback(run, { timeout: LATEST_MS });
+    else run();
+  }, SHOWN_MS);
+  return () => {
+    clearTimeout(timer);
+    if (idle !== undefined) window.cancelIdleCallback(idle);
+  };
 }

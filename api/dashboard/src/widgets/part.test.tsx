@@ -2,6 +2,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, renderHook, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import type { ReactNode } from "react";
 import { ErrorBoundary } from "./error-boundary";
 import { part, useLoadedAhead } from "./part";
 import { Toasts } from "./toast";
@@ -92,9 +93,29 @@ test("parts can be loaded ahead once the page has its data and the browser is id
   await new Promise(passed => setTimeout(passed, 700));
   expect(load).not.toHaveBeenCalled();
   answer("data");
-  await waitFor(() => expect([load, lost].map(each => each.mock.calls.length)).toEqual([1, 1]));
+  await waitFor(() => expect([load, lost].map(each => each.mock.calls.length)).toEqual([1, 1]), { timeout: 3_000 });
   unmount();
   expect(reload).not.toHaveBeenCalled();
+});
+
+test("parts are loaded ahead one after the other", async () => {
+  vi.stubGlobal("requestIdleCallback", (run: () => void) => setTimeout(run));
+  vi.stubGlobal("cancelIdleCallback", () => undefined);
+  let arrive: (loaded: typeof Chart) => void = () => undefined;
+  const first = vi.fn(() => new Promise<typeof Chart>(done => (arrive = done)));
+  const second = vi.fn(async () => Chart);
+  const parts = [part(name, first), part(`${name} too`, second)];
+  const queries = new QueryClient();
+  const wrapper = ({ children }: { children: ReactNode }) => (
+    <QueryClientProvider client={queries}>{children}</QueryClientProvider>
+  );
+  const { unmount } = renderHook(() => useLoadedAhead(parts), { wrapper });
+  await waitFor(() => expect(first).toHaveBeenCalled(), { timeout: 3_000 });
+  await new Promise(passed => setTimeout(passed, 50));
+  expect(second).not.toHaveBeenCalled();
+  arrive(Chart);
+  await waitFor(() => expect(second).toHaveBeenCalled());
+  unmount();
 });
 
 test("an error of the content itself belongs to the page", async () => {

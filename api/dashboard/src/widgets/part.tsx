@@ -9,6 +9,7 @@ import { toast } from "./toast";
 const UPGRADED = "Podium has been upgraded. The page was reloaded.";
 const ROWS = 8;
 const [LOOK_MS, QUIET] = [200, 2]; // times in a row without a request in flight: then the page has its data
+const SHOWN_MS = 500; // later, also a busy machine shows them
 
 /** A part that could not be loaded: `isGone` if the service answers but does not have it. */
 class PartError extends Error {
@@ -62,21 +63,35 @@ export function part<P extends object>(what: string, load: () => Promise<Compone
 
 type Progress<P> = { body?: ComponentType<P>; error?: PartError };
 
-/** Fetches parts that are probably needed next, once the page has its data and the browser is idle. `parts` is a constant. */
+/**
+ * Fetches parts that are probably needed next, once the page shows its data: one after the other, each when the browser
+ * is idle. `parts` is a constant.
+ */
 export function useLoadedAhead(parts: readonly Pick<Part<never>, "fetchAhead">[]): void {
   const queries = useQueryClient();
   useEffect(() => {
-    const fetchAll = () => parts.forEach(each => void each.fetchAhead().catch(() => undefined)); // reported when shown
+    const rest = [...parts];
+    const fetchNext = () => {
+      const next = rest.shift()?.fetchAhead();
+      void next?.catch(() => undefined).then(plan); // a failure is reported when the part is shown
+    };
+    let isOver = false;
+    let later: ReturnType<typeof setTimeout> | undefined;
     let idle: number | undefined;
+    const plan = () => {
+      if (!isOver && rest.length > 0) idle = window.requestIdleCallback?.(fetchNext);
+    };
     let quiet = 0;
     const timer = setInterval(() => {
       quiet = queries.isFetching() > 0 ? 0 : quiet + 1;
       if (quiet < QUIET) return;
       clearInterval(timer);
-      idle = window.requestIdleCallback?.(fetchAll);
+      later = setTimeout(plan, SHOWN_MS);
     }, LOOK_MS);
     return () => {
+      isOver = true;
       clearInterval(timer);
+      clearTimeout(later);
       if (idle !== undefined) window.cancelIdleCallback(idle);
     };
   }, [parts, queries]);

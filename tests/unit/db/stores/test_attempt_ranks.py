@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from podium.db.integrity import row_checks
 from podium.db.queries import scheduler_recovery
-from podium.db.stores import attempt_ranks, budget_usage_reader, devices
+from podium.db.stores import attempt_ranks, attempt_totals, devices
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
@@ -57,7 +57,7 @@ def test_new_scheduler_reads_devices_and_the_ends_of_ranks(service: ServiceRig) 
             ("cpu-1", 1),
             ("cpu-2", None),
         ]
-        assert budget_usage_reader.device_s(connection, sweep_id, now + 10) == 20.0
+        assert attempt_totals.device_s(connection, sweep_id, now + 10) == 20.0
 
 
 def test_timeline_and_rest_show_all_devices_and_logs_of_ranks(service: ServiceRig, client: TestClient) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, text, update
 
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.queries import best_trials, sweep_activity, trial_artifact_rows, trial_attempts, trial_pages
+from podium.db.queries import best_trials, trial_artifact_rows, trial_attempts, trial_pages
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import events as events_table
@@ -297,17 +297,6 @@ def test_file_of_a_later_attempt_replaces_an_earlier_one(database: Database) -> 
     with database.read() as connection:
         (artifact,) = trial_artifact_rows.artifacts_of(connection, 1)
     assert (artifact.attempt, artifact.sha256) == (2, "2" * 64)
-
-
-def test_busy_share_is_the_fraction_of_device_time_used(database: Database) -> None:
-    accept(database)
-    with database.read() as connection:
-        assert sweep_activity.busy_share(connection, 1, 1) is None
-    record(database, planned(), placed(at=10.0), ended(at=14.0))
-    record(database, planned(2, 1), placed(1, 2, at=18.0), ended(trial_id=2, at=20.0))
-    with database.read() as connection:
-        assert sweep_activity.busy_share(connection, 1, 1) == pytest.approx(0.6)
-        assert sweep_activity.busy_share(connection, 1, 2) == pytest.approx(0.3)
 
 
 def test_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:

@@ -37,6 +37,7 @@ function tableOf(query: URLSearchParams): Response {
     const detail = "at character 1: there is no 'stat' (did you mean state?); known are lr";
     return Response.json({ detail, position: 0, length: 4 }, { status: 400 });
   }
+  if (query.get("sort") === "nothing") return Response.json({ detail: "cannot sort by 'nothing'" }, { status: 400 });
   const none = filter === "tag:none";
   const [offset, limit] = [Number(query.get("offset") ?? 0), none ? 0 : Number(query.get("limit"))];
   const all = <T,>(of: (number: number) => T) => column(offset, limit, of);
@@ -158,9 +159,10 @@ test("a row shows state, value, parameters and tags, with HTML in names as text"
   expect(row.getByText("finished")).toBeVisible();
   expect(row.getByRole("img", { name: "best" })).toBeVisible();
   expect(row.getByText("0.01235")).toHaveAttribute("title", "0.0123456");
-  expect(row.getByText(PLANTED)).toHaveClass("trials-tag");
-  // The tag, and the parameter, whose text is cut in the middle if it is too long.
-  expect(row.getAllByTitle(PLANTED).map(each => each.textContent)).toEqual([PLANTED, PLANTED]);
+  // The tags, one tag, and the parameter; names are cut in the middle if they are too long.
+  const planted = row.getAllByTitle(PLANTED);
+  expect(planted.map(each => each.textContent)).toEqual([PLANTED, PLANTED, PLANTED]);
+  expect(planted.filter(each => each.closest(".trials-tag"))).toHaveLength(1);
   expect(document.querySelector("img[src]")).toBeNull();
   expect(screen.queryByRole("columnheader", { name: "fixed" })).toBeNull();
   expect(screen.getByText("1,000 trials")).toBeVisible();
@@ -171,6 +173,8 @@ test("only rows in view are requested", async () => {
   open();
   await rowOf(0);
   expect(asked.filter(query => query.get("limit") === "100")).toHaveLength(1);
+  expect(screen.getByText("1,000 trials")).toBeVisible();
+  expect(asked, "the number of trials comes with the rows").toHaveLength(1);
   expect(screen.getAllByRole("row").length).toBeLessThan(60);
   expect(screen.getByRole("table")).toHaveAttribute("aria-rowcount", "1001");
 });
@@ -205,6 +209,12 @@ test("an invalid filter is shown with its wrong part marked", async () => {
   expect(await screen.findByRole("alert")).toHaveTextContent("stat:failedthere is no 'stat' (did you mean state?)");
   expect(document.querySelector("mark")).toHaveTextContent("stat");
   expect(screen.getByText("Invalid filter")).toBeVisible();
+});
+
+test("an invalid order is not an invalid filter", async () => {
+  open("?sort=nothing");
+  expect(await screen.findByText("cannot sort by 'nothing'")).toBeVisible();
+  expect(screen.queryByText("Invalid filter")).toBeNull();
 });
 
 test("a filter without matches can be cleared", async () => {
@@ -322,7 +332,7 @@ test("a metric is added as a column, requested, marked where it is not finite, a
   localStorage.clear();
   open();
   await rowOf(0);
-  const add = screen.getByRole("combobox", { name: "Metric", hidden: true });
+  const add = await screen.findByRole("combobox", { name: "Metric", hidden: true });
   await userEvent.selectOptions(screen.getByRole("combobox", { name: "Figure", hidden: true }), "min");
   await userEvent.click(add);
   await userEvent.type(add, "odd{Enter}");

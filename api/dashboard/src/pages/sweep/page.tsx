@@ -40,17 +40,18 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   useFocus({ sweep: sweepId });
   useLoadedAhead(NEXT);
   const { error, data } = useSweep(sweepId);
-  const isInvalid = useFilterError(sweepId) !== null;
+  const counts = data?.id === sweepId ? data.counts : {};
+  const failed = counts.failed ?? 0;
+  const first = failed > 0 && !counts.finished && data?.state === "failed" ? "failures" : "table";
+  const known = tab in TABS ? (tab as keyof typeof TABS) : first;
+  const isTable = known === "table";
+  const isInvalid = useFilterError(sweepId, isTable) !== null;
   if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
     return (
       <NotFound title={`Sweep ${sweepId} not found`} hint="It may belong to another service.">
         <ButtonLink href="/">All sweeps</ButtonLink>
       </NotFound>
     );
-  const counts = data?.id === sweepId ? data.counts : {};
-  const failed = counts.failed ?? 0;
-  const first = failed > 0 && !counts.finished && data?.state === "failed" ? "failures" : "table";
-  const known = tab in TABS ? (tab as keyof typeof TABS) : first;
   const Body = TABS[known].body;
   const places = Object.entries(TABS)
     .filter(([key]) => key !== "failures" || failed > 0 || known === key)
@@ -60,10 +61,10 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       href: `/sweeps/${sweepId}/${key}`,
     }));
   return (
-    <div className={known === "table" ? "sweep-page sweep-table" : "sweep-page"}>
+    <div className={isTable ? "sweep-page sweep-table" : "sweep-page"}>
       <StickyHead>
         <SweepHeader sweepId={sweepId} />
-        <FilterBar sweepId={sweepId} />
+        <FilterBar sweepId={sweepId} isTable={isTable} />
         <div className="views-row">
           <Tabs tabs={places} current={known} label="Views of the sweep" />
           <SavedViews sweepId={sweepId} tab={known} />

@@ -11,8 +11,12 @@ export function StickyHead({ children }: { children: ReactNode }) {
     const style = document.documentElement.style;
     const measure = () => {
       const height = getComputedStyle(head).position === "sticky" ? head.offsetHeight : 0;
-      style.setProperty("--sticky", `${height}px`);
-      style.setProperty("--sticky-end", `${page.getBoundingClientRect().top + height}px`);
+      const end = page.getBoundingClientRect().top + height; // read before writing: each write restyles the whole page
+      for (const [name, value] of [
+        ["--sticky", `${height}px`],
+        ["--sticky-end", `${end}px`],
+      ] as const)
+        if (style.getPropertyValue(name) !== value) style.setProperty(name, value);
     };
     const observer = new ResizeObserver(measure);
     observer.observe(head);

@@ -7,7 +7,6 @@ import { select, toggle, useSelection } from "../../selection";
 import { reasonText } from "../../sweep/state-reason";
 import type { Sweep } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
-import { chosenFigures } from "../../trials/chosen-columns";
 import { ColumnsMenu } from "../../trials/column-chooser";
 import { fetchIds, type Order, rangeOf } from "../../trials/range-selection";
 import { SelectedActions } from "../../trials/selected-actions";
@@ -17,9 +16,9 @@ import { trialHref } from "../../trials/trial-names";
 import { TrialTable } from "../../trials/trial-table";
 import { useColumns } from "../../trials/use-columns";
 import { type SidePanel, useSidePanel } from "../../trials/use-side-panel";
+import { useTableView } from "../../trials/use-table-view";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table-windows";
 import { useRows } from "../../trials/use-virtual-rows";
-import { useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
 import { part } from "../../widgets/part";
 import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
@@ -30,12 +29,12 @@ const MAX_SELECTED = 500;
 const TrialPanel = part("the trial", () => import("./trial-panel").then(module => module.TrialPanel));
 
 export function TableTab({ sweepId }: { sweepId: number }) {
-  useTable(sweepId, useView(sweepId), 0, 0); // requests the first rows along with the sweep
+  useTable(sweepId, useTableView(sweepId), 0, 0); // requests the first rows along with the sweep
   return <QueryResult query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</QueryResult>;
 }
 
 function TableOf({ sweep }: { sweep: Sweep }) {
-  const { filter, setFilter, sort, setSort, ...view } = useView(sweep.id);
+  const { filter, setFilter, sort, setSort, ...view } = useTableView(sweep.id);
   const [matching, setMatching] = useState(0);
   const rows = useRows(matching);
   const { trials, error, retry } = useTable(sweep.id, { filter, sort, ...view }, rows.first, Math.max(0, rows.last));
@@ -96,14 +95,6 @@ function TableOf({ sweep }: { sweep: Sweep }) {
       )}
     </section>
   );
-}
-
-/** What the table shows, from the URL. */
-function useView(sweepId: number) {
-  const [filter, setFilter] = useQueryState("filter");
-  const [sort, setSort] = useQueryState("sort", BEST_FIRST);
-  const [columns] = useQueryState("columns");
-  return { filter, setFilter, sort, setSort, figures: chosenFigures(columns, sweepId) };
 }
 
 function NoTrials({ sweep }: { sweep: Sweep }) {

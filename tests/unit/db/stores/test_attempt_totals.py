@@ -1,0 +1,87 @@
+"""Sums over the attempts of a sweep, computed in one pass: equal to those computed attempt by attempt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert, update
+from sqlalchemy.engine import Engine
+
+from podium.db.schema.tables import attempts
+from podium.db.stores import attempt_totals
+from podium.db.stores.attempt_totals import AttemptTotals
+from tests.service_rig import AT, ServiceRig
+
+# Start, end, device seconds and number of devices. An attempt without device seconds runs, or was placed by an earlier
+# version.
+Times = tuple[float, float | None, float | None, float]
+ATTEMPTS: list[Times] = [(1.0, 5.0, 3.5, 1.0), (2.0, None, None, 2.0), (4.0, 9.0, None, 1.0), (30.0, None, 6.0, 1.0)]
+
+
+def sweep_with(service: ServiceRig, rows: list[Times]) -> int:
+    """A sweep of one trial with these attempts, next to another sweep with a trial."""
+    service.trial(service.sweep(), 0, 0.5, model=False)
+    sweep_id = service.sweep()
+    trial_id = service.trial(sweep_id, 0, None, model=False)
+    values = [
+        {
+            "started_at": AT + start,
+            "ended_at": None if end is None else AT + end,
+            "device_s": held_s,
+            "devices": width,
+        }
+        for start, end, held_s, width in rows
+    ]
+    more = [
+        {"trial_id": trial_id, "number": number, "device_id": "cpu-0", **each}
+        for number, each in enumerate(values[1:], start=2)
+    ]
+    with service.database.write() as connection:
+        connection.execute(update(attempts).where(attempts.c.trial_id == trial_id).values(values[0]))
+        if more:
+            connection.execute(insert(attempts), more)
+    return sweep_id
+
+
+def test_totals_include_running_attempts_in_device_seconds_only(service: ServiceRig) -> None:
+    sweep_id = sweep_with(service, ATTEMPTS)
+    with service.database.read() as connection:
+        totals = attempt_totals.totals(connection, sweep_id, AT + 10)
+        assert totals == AttemptTotals(3.5 + 2 * 8 + 6 + 6, 4 + 5, AT + 1, AT + 9)
+        assert attempt_totals.device_s(connection, sweep_id, AT + 10) == totals.device_s
+        assert attempt_totals.device_s(connection, sweep_id) == 9.5
+        before_any = attempt_totals.totals(connection, sweep_id, AT)
+        assert before_any.device_s == 9.5, "time is not negative if the clock was set back"
+    assert totals.busy_share(1) == pytest.approx(9 / 8)
+    assert totals.busy_share(2) == pytest.approx(9 / 16)
+
+
+def test_busy_share_needs_an_end_and_a_device(service: ServiceRig) -> None:
+    running: Times = (2.0, None, None, 1.0)
+    without_time: Times = (2.0, 2.0, 0.0, 1.0)
+    for attempt in (running, without_time):
+        sweep_id = sweep_with(service, [attempt])
+        with service.database.read() as connection:
+            assert attempt_totals.totals(connection, sweep_id, AT + 10).busy_share(1) is None
+    assert AttemptTotals(1.0, 1.0, AT, AT + 2).busy_share(0) is None
+    with service.database.read() as connection:
+        assert attempt_totals.totals(connection, 99, AT) == AttemptTotals(0.0, None, None, None)
+
+
+def test_page_of_a_sweep_reads_its_attempts_once(service: ServiceRig) -> None:
+    sweep_id = sweep_with(service, ATTEMPTS)
+    client = service.client()
+    found: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "FROM attempts JOIN trials" in " ".join(statement.split()) and "trials.sweep_id =" in statement:
+            found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        shown = client.get(f"/api/v1/sweeps/{sweep_id}").json()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(found) == 1, found
+    assert shown["budget"]["device_s"]["used"] > 15.5
