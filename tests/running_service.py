@@ -15,7 +15,7 @@ from typing import Any, Self
 import psutil
 
 from podium.api.client.client import Client
-from podium.api.client.readiness_response_types import ComponentInfo
+from podium.api.client.readiness_responses import ComponentInfo
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError

@@ -6,7 +6,7 @@ Modules:
     client                         The Python client: the resources of the REST API as methods
     connection                     HTTP to one service: retries while it restarts, pagination, and errors from its
                                    answers
-    curve_responses                Curves of several metrics as the REST API returns them, and as rows of a table
+    curve_grid_responses           Curves of several metrics as the REST API returns them, and as rows of a table
     data_frame                     A sweep's trials as a pandas data frame
     device_responses               The REST responses about devices
     ensemble_calls                 The ensembles of a service as methods of the Python client
@@ -20,7 +20,7 @@ Modules:
     optuna_studies                 Optuna studies of the client: the only module of `api` that uses Optuna
     organize_calls                 Details of sweeps, projects, views and search as methods of the Python client
     organize_responses             The REST responses about projects, saved views, search and comparisons
-    readiness_response_types       The REST responses about the readiness of the service
+    readiness_responses            The REST responses about the readiness of the service
     service_for_command            A service for one command: the running one, or one started for the command
     suggested_commands             `podium` commands in messages, quoted for a shell and for the right data directory
     sweep_chains                   Submits several sweep files, as a chain if wanted: each starts when the one before

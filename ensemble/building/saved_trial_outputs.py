@@ -21,7 +21,7 @@ from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError, FileStoreError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
-from podium.sweep.values.user_network_manifest import (
+from podium.sweep.values.saved_network_manifest import (
     NetworkManifest,
     NotExportable,
     code_digest,

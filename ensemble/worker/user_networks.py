@@ -18,7 +18,7 @@ from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError, UserCodeError
-from podium.sweep.values.user_network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
+from podium.sweep.values.saved_network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header
 
 CLOSE = 5e-2  # relative to the largest output, or to 1 if larger: other devices compute in another order
 

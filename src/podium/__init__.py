@@ -2,7 +2,7 @@
 
 The public interface for scripts, notebooks and trials; runs in the user's process. Names are imported on first use, so
 that `import podium` is fast. The modules of `podium.api.client` whose names end in `_responses`, and
-`readiness_response_types`, have the types of what the service returns. `podium.parallel`
+`readiness_responses`, have the types of what the service returns. `podium.parallel`
 trains one network by several processes.
 """
 

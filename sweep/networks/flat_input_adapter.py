@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.user_network_manifest import NetworkManifest, Outputs
+from podium.sweep.values.saved_network_manifest import NetworkManifest, Outputs
 
 Build = Callable[[dict[str, Any]], nn.Module]
 

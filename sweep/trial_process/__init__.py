@@ -6,6 +6,7 @@ Modules:
     artifacts                Artifacts of a trial: copies of its files, written atomically, limited in number and size
     attempt                  Runs one attempt, from its assignment to its outcome
     checkpoint_methods       The checkpoints that `trial.` offers: saved, and loaded by the next attempt
+    checkpoint_state         Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
     constraint_function      `program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`
     directory_checkpoints    Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                              attempt
@@ -22,7 +23,7 @@ Modules:
     metrics_file             Reads the metrics file that a script appends to, in lines of bounded length
     model_export             Saves the network of a user's trial for ensembles, and verifies that it can be rebuilt
     number_conversion        Converts reported numbers and steps of any library to Python's types
-    optuna_compatible_types  Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
+    optuna_frozen_trial      Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
     output_lines             Splits the output of a script into lines of bounded length
     ray_tune                 Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a
                              trial
@@ -31,7 +32,6 @@ Modules:
     script_program           Runs an unchanged script as the program of a trial, and collects its metrics
     slot_answers             Waits for the slot's answer to a request of the trial
     slot_channel             The trial process's end of its connection to the slot
-    state_serialization      Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
     stop_condition_check     Ends a trial early, in state finished, when a condition of `stop` is met
     study_handle             `trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`
     suggested_distributions  The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.sweep.trial_process import user_code
-from podium.sweep.trial_process.optuna_compatible_types import FrozenTrial, state_of
+from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, state_of
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.states import TrialState

@@ -18,7 +18,7 @@ from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import Build, FlatInputAdapter, build_network, dtype_of, forward_float32
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.user_network_manifest import (
+from podium.sweep.values.saved_network_manifest import (
     ANSWERS,
     EXAMPLE,
     EXAMPLE_ROWS,

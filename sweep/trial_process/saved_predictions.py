@@ -17,7 +17,7 @@ from podium.sweep.networks import weight_files
 from podium.sweep.networks.flat_input_adapter import forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
-from podium.sweep.values.user_network_manifest import Outputs
+from podium.sweep.values.saved_network_manifest import Outputs
 
 SPLITS = ("validation", "calibration")
 _SUM_TOLERANCE = 1e-3  # of the sum of a row's probabilities

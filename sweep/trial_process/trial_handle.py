@@ -323,7 +323,7 @@ class Trial(CheckpointMethods, Suggestions):
         """
         self._check_saves("save_model")
         from podium.sweep.trial_process import model_export  # torch: only in this process
-        from podium.sweep.values.user_network_manifest import NotExportable
+        from podium.sweep.values.saved_network_manifest import NotExportable
 
         found = model_export.save(
             self._assignment,

@@ -30,6 +30,7 @@ Modules:
     predictions_file_keys            Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
     returned_values                  Converts the return value of a trial's function to the values of its objectives
+    saved_network_manifest           The metadata of a saved user network, from which ensembles rebuild it
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions
     slot_events                      The events of an attempt, from its start to its end, as its slot reports them
     states                           The states of sweeps and trials with their transitions, and the pending requests on
@@ -40,5 +41,4 @@ Modules:
                                      metrics
     trial_seed                       The seed of a trial, the same for each of its attempts
     usage_samples                    Samples of the resources that an attempt uses: processor, memory, storage, GPU
-    user_network_manifest            The metadata of a saved user network, from which ensembles rebuild it
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from podium.api.client.readiness_response_types import ComponentInfo
+from podium.api.client.readiness_responses import ComponentInfo
 from podium.api.serve import ports
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import component_status_reader

@@ -25,7 +25,7 @@ from podium.ensemble.worker.user_networks import guard_embeddings
 from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, check_rows
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import EnsembleError, UserCodeError
-from podium.sweep.values.user_network_manifest import Outputs
+from podium.sweep.values.saved_network_manifest import Outputs
 from tests.networks import combination
 from tests.user_nets import nets
 from tests.user_rig import NETS, UserRig

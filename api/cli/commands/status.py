@@ -11,7 +11,7 @@ from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 if TYPE_CHECKING:
-    from podium.api.client.readiness_response_types import LeaderInfo, Services
+    from podium.api.client.readiness_responses import LeaderInfo, Services
 
 
 def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
-    from podium.api.client import curve_responses as curve_responses
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
@@ -56,7 +55,7 @@ _MODULES = {
     "terminal_output": "podium.api.cli.terminal",
     "sweep_chains": "podium.api.client",
     "sweep_export": "podium.api.client",
-    "curve_responses": "podium.api.client",
+    "curve_grid_responses": "podium.api.client",
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",

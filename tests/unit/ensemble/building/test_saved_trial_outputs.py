@@ -15,7 +15,7 @@ from podium.ensemble.building.saved_trial_outputs import Architecture, read_arch
 from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.data import datasets
 from podium.sweep.values.errors import EnsembleError
-from podium.sweep.values.user_network_manifest import HEADER
+from podium.sweep.values.saved_network_manifest import HEADER
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 

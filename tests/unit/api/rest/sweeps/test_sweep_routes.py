@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from podium.sweep.data import datasets
 from podium.sweep.lifecycle.recorded_changes import SweepChanged
 from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.saved_network_manifest import NotExportable
 from podium.sweep.values.states import SweepState
-from podium.sweep.values.user_network_manifest import NotExportable
 from tests.service_rig import AT, MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
 
