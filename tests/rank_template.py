@@ -13,6 +13,7 @@ import runpy
 import select
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,17 @@ def serve(connection: socket.socket) -> dict[str, Any] | None:
             return None
         pid = os.fork()
         if pid == 0:
+            os.setsid()
             request: dict[str, Any] = json.loads(message)
             return request
+        while os.getpgid(pid) != pid:  # a signal to its group must reach it from now on
+            time.sleep(0.001)
         running.add(pid)
         connection.send(json.dumps({"pid": pid}).encode())
 
 
 def become(request: dict[str, Any]) -> None:
     """Run the program of a request as `python SCRIPT ARGUMENTS...` would."""
-    os.setsid()
     for descriptor, name in ((1, "output"), (2, "errors")):
         with (Path(request["folder"]) / name).open("wb") as file:
             os.dup2(file.fileno(), descriptor)

@@ -60,6 +60,7 @@ class RankTemplate:
         while "status" in (answer := self._receive()):
             pass
         pid: int = answer["pid"]
+        self._statuses.pop(pid, None)  # of an earlier process with this id
         return pid
 
     def wait(self, pid: int, timeout_s: float) -> int:
@@ -81,7 +82,9 @@ class RankTemplate:
         shutil.rmtree(self.folder)
 
     def _receive(self) -> dict[str, int]:
-        answer: dict[str, int] = json.loads(self._connection.recv(MESSAGE_BYTES))
+        message = self._connection.recv(MESSAGE_BYTES)
+        assert message, f"the template of the ranks exited with status {self._process.wait(5)}"
+        answer: dict[str, int] = json.loads(message)
         if "status" in answer:
             self._statuses[answer["pid"]] = answer["status"]
         return answer
@@ -128,8 +131,10 @@ def running_ranks(
         variables["TORCHELASTIC_USE_AGENT_STORE"] = "True"
     with tempfile.TemporaryDirectory(dir=rank_template().folder) as parent:
         folders = {rank: Path(parent) / str(rank) for rank in range(size) if rank not in missing}
-        ranks = {rank: _start(command, rank, variables, folder) for rank, folder in folders.items()}
+        ranks: dict[int, int] = {}
         try:
+            for rank, folder in folders.items():
+                ranks[rank] = _start(command, rank, variables, folder)
             yield RunningRanks(ranks, folders)
         finally:
             for pid in ranks.values():

@@ -378,8 +378,8 @@ def _no_service(data: DataDirectory) -> str:
     if not others:
         return f"no service runs on {data.root}; start one with `{start}`"
     return (
-        f"no service runs on {data.root} on this machine; start one with `{start}`; services of other machines: "
-        f"{', '.join(others)}"
+        f"no service runs on {data.root} on this machine; start one with `{start}`; other machines that "
+        f"have started one on it: {', '.join(others)}"
     )
 
 

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
-LOCK_S = 1.0  # `podium doctor` holds the lock briefly to check whether a service runs
+LOCK_S = 1.0  # `podium doctor` and other commands hold the lock briefly to check whether a service runs
 
 
 @contextmanager

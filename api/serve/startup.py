@@ -86,7 +86,7 @@ def _with_database(settings: ServiceSettings, url: str) -> tuple[ServiceSettings
         return _named(settings, file), ""
     settings.runtime.database_url.unlink(missing_ok=True)  # of a service that was killed
     given = Path(settings.database_url_file) if settings.database_url_file else None
-    found = database_binding.url_file_of(settings.data, given)
+    found = database_binding.url_file_to_start_with(settings.data, given)
     if found is None:
         return settings, ""
     database_url.database_url(found)

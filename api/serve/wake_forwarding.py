@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.layout import RuntimeDirectory
-from podium.sweep.values.errors import DatabaseError
 
 if TYPE_CHECKING:
     from podium.db.schema.postgres_engine import PostgresDatabase
@@ -75,5 +74,5 @@ class WakeForwarding:
                 return  # closed
             try:
                 self._database.notify(CHANNEL, component)
-            except DatabaseError as error:  # without it, components look at the database once a second
+            except Exception as error:  # noqa: BLE001 - without it, components look at the database once a second
                 log.warning("cannot wake the leader: %s", error)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from podium.db.schema.dialect import is_postgres
 from podium.db.stores import leader_lease
 from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
@@ -26,7 +27,7 @@ class ServicesInUse:
     """The services of a data directory that run.
 
     `running`: whether there are any. `settled`: none runs, or all of their components are ready and one of them leads.
-    `leads_here`: whether the one that leads, or the only one, is on this machine.
+    `leads_here`: whether the one that leads, or led until its lease expired, or the only one, is on this machine.
     """
 
     running: bool
@@ -37,9 +38,11 @@ class ServicesInUse:
 def services_in_use(connection: Connection, data: DataDirectory, this_host: str | None = None) -> ServicesInUse:
     """The services that run now. `this_host`: the name of this machine, for tests."""
     this_host = this_host or socket.gethostname()
-    lease = leader_lease.read(connection)
+    is_shared = is_postgres(connection)  # rows in SQLite's file are those of a database that was copied to it
+    lease = leader_lease.read(connection) if is_shared else None
     leader = None if lease is None or lease.has_expired else lease.leader.host
-    others = {each.host for each in leader_lease.waiting(connection) if each.seen_s <= EXPIRY_S}
+    waiting = leader_lease.waiting(connection) if is_shared else ()
+    others = {each.host for each in waiting if each.seen_s <= EXPIRY_S}
     others = (others if leader is None else others | {leader}) - {this_host}
     folders = list(_in_use(data, others))
     running = bool(folders or others)
@@ -48,7 +51,7 @@ def services_in_use(connection: Connection, data: DataDirectory, this_host: str 
     return ServicesInUse(
         running=running,
         settled=not running or (has_leader and ready),
-        leads_here=leader in (None, this_host),
+        leads_here=lease is None or lease.leader.host == this_host,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -55,15 +56,25 @@ def url_file_of(data: DataDirectory, url_file: Path | None = None) -> Path | Non
     """The file with the URL of the database; None if the URL is in the environment, or the database in SQLite's file.
 
     Without the option `url_file` of a command and without a variable of the environment, it is the file that the
-    service was started with. Raises `DatabaseError` if that is unknown.
+    service was started with, or the one that a service which runs has for its components. Raises `DatabaseError` if
+    there is none.
     """
+    running = [RuntimeDirectory.of(each).database_url for each in (data, *data.services())]
+    return _first_file(data, url_file, running)
+
+
+def url_file_to_start_with(data: DataDirectory, url_file: Path | None = None) -> Path | None:
+    """The same for a service that starts, which does not use the files of other services: they end with these."""
+    return _first_file(data, url_file, ())
+
+
+def _first_file(data: DataDirectory, url_file: Path | None, running: Sequence[Path]) -> Path | None:
     if url_file is not None or os.environ.get(VARIABLE):
         return url_file
     binding = recorded(data)
     if binding is None:
         return None
     files = [Path(binding.url_file)] if binding.url_file else []
-    running = [RuntimeDirectory.of(each).database_url for each in (data, *data.services())]  # while a service runs
     for file in (*files, *running):
         if file.exists():
             return file

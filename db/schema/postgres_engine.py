@@ -7,6 +7,7 @@ Here every write takes the same advisory lock first.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ _WRITE = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_FAST = f"{_BEGIN}; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_UNORDERED = f"{_BEGIN}; SET LOCAL synchronous_commit = off"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+log = logging.getLogger("podium.database")
 _EVENTS = "podium_events"  # the channel of the trigger in `postgres_functions.sql`
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _END_SESSIONS = (
@@ -118,7 +120,7 @@ class PostgresDatabase:
         self._writer = self._engine(f"SET {end_idle}", pool_size=1, max_overflow=0)
         self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
-        self._listeners: list[threading.Event] = []  # each is set when its thread must end
+        self._listeners: set[threading.Event] = set()  # each is set when its thread must end
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -167,12 +169,18 @@ class PostgresDatabase:
     def listen(self, channel: str, callback: Callable[[str], None]) -> Callable[[], None]:
         """Call `callback`, in a thread, with the payload of each notification on a channel; returns what ends that.
 
-        Uses a connection of its own until then, or until this is closed. Notifications are missed while it is lost.
+        Uses a connection of its own until then, or until this is closed. While the connection is lost, notifications
+        are missed.
         """
         closed = threading.Event()
-        self._listeners.append(closed)
+        self._listeners.add(closed)
         threading.Thread(target=self._listen, args=(channel, callback, closed), name=channel, daemon=True).start()
-        return closed.set
+
+        def end() -> None:
+            closed.set()
+            self._listeners.discard(closed)
+
+        return end
 
     def notify(self, channel: str, payload: str) -> None:
         """Notify those who listen on a channel. Raises `DatabaseError`."""
@@ -180,15 +188,20 @@ class PostgresDatabase:
             connection.exec_driver_sql(_NOTIFY, {"channel": channel, "payload": payload})
 
     def _listen(self, channel: str, callback: Callable[[str], None], closed: threading.Event) -> None:
+        is_known = False  # whether the current failure has been logged
         while not closed.is_set():
             try:
                 with self._connect() as connection:
                     connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                    is_known = False
                     while not closed.is_set():
                         for notification in connection.notifies(timeout=LISTEN_S, stop_after=1):
                             if not closed.is_set():
                                 callback(notification.payload)
-            except (psycopg.Error, DatabaseError):  # polls continue, and say what is wrong
+            except Exception as error:  # noqa: BLE001 - of the callback as well: what it would have done, polls do later
+                if not is_known:
+                    log.warning("cannot listen on channel %s of %s, trying again: %s", channel, self.name, error)
+                is_known = True
                 closed.wait(LISTEN_S)
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class AttemptTotals:
 def totals(connection: Connection, sweep_id: int, until: float) -> AttemptTotals:
     """All sums in one pass; the device seconds include those of running attempts until `until`.
 
-    For 50,000 trials it takes 36 ms, and one of the sums alone 30 ms.
+    It costs hardly more than one of the sums, since all read the same rows.
     """
     ended = attempts.c.ended_at.is_not(None)
     statement = select(

@@ -34,9 +34,10 @@ _LOST_WORDS = (
 _OWN_WORDS = ("gloo/transport/tcp/device",)  # no address of this machine, which is gloo's error as well
 _STORES: dict[RankEnvironment, TCPStore] = {}  # others may read that of rank 0 after its block, and it may join again
 _JOINS: Counter[RankEnvironment] = Counter()  # how often this process has joined: each block has keys of its own
-# The process group of the last block. If the reducer of a DistributedDataParallel had the last reference to it, it
-# would wait with the GIL for threads of gloo that may need it to drop the tensors of the last operation: a deadlock,
-# see https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without the GIL.
+# The process group of the last block that ended without an error. If the reducer of a DistributedDataParallel had the
+# last reference to it, it would wait with the GIL for threads of gloo that may need it to drop the tensors of the last
+# operation: a deadlock, see https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without
+# the GIL.
 _LAST: list[dist.ProcessGroup] = []
 
 
@@ -156,6 +157,8 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
         # Of all collectives, the last one must be without tensors: a thread of gloo that drops a tensor while the
         # interpreter ends aborts the process.
         group.barrier()
+        if dist.group.WORLD is not None:
+            _LAST[:] = [dist.group.WORLD]  # not after an error: that this group ends is how the others notice it
     except BaseException as error:
         lost = group._loss(error)
         if lost is None and not isinstance(error, RankLostError):  # the ranks report causes, not consequences
@@ -167,8 +170,7 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
             raise lost from error
         raise
     finally:
-        if dist.group.WORLD is not None:
-            _LAST[:] = [dist.group.WORLD]
+        if dist.is_initialized():
             dist.destroy_process_group()
 
 

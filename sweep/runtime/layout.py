@@ -61,7 +61,7 @@ class DataDirectory(ServiceDirectory):
 
     @property
     def creation_lock(self) -> Path:
-        """Held while a service creates what all services of the directory use: token, certificate."""
+        """Held while a service creates what all services of the directory use: token, certificate, store id."""
         return self.root / "creation.lock"
 
     @property

@@ -37,8 +37,7 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict
     gives the same results, also after an interruption: the next attempt resumes from the last checkpoint.
     """
     trial.early_finish.defer()
-    # Like use_deterministic_algorithms, but without the import of torch._inductor, which nothing here compiles with.
-    torch.set_deterministic_debug_mode("warn" if trial.device.type == "cuda" else "error")
+    torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
     data = datasets.load(spec["data"], split, trial.data_cache)
     settings = complete_settings(spec["model"], trial.params)
     architecture = architecture_of(data, settings, spec, split)

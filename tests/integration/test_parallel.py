@@ -20,7 +20,7 @@ from torch import nn
 
 from podium import parallel
 from tests.integration.rank_programs import data_parallel, late_replica, pipelined
-from tests.ranks import PROGRAMS, TIMEOUT_S, WITHOUT_GPUS, run_ranks, running_ranks
+from tests.ranks import PROGRAMS, TIMEOUT_S, WITHOUT_GPUS, rank_template, run_ranks, running_ranks
 
 SLOW = pytest.mark.slow
 EXACT = 1e-12  # float64
@@ -267,6 +267,13 @@ def test_the_error_of_a_rank_is_in_the_error_of_the_others(mode: str) -> None:
     assert all(each.status != 0 for each in results)
     assert "RankLostError: rank" in results[0].errors
     assert "rank 1 ended with ZeroDivisionError: a bug of rank 1" in results[0].errors
+
+
+def test_a_rank_that_continues_after_its_error_ends_the_others() -> None:
+    """They notice it by the end of its process group, not of its process."""
+    with running_ranks([PROGRAMS / "ending_ranks.py", "sync", "raises and continues"], 2) as running:
+        assert rank_template().wait(running.ranks[0], 30) == 1
+        assert not rank_template().has_ended(running.ranks[1])
 
 
 def test_an_error_of_an_update_when_a_replica_leaves_ends_all(tmp_path: Path) -> None:

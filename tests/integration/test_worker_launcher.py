@@ -251,7 +251,9 @@ def test_in_graph_worker_is_ready_before_its_plans(rig: Rig) -> None:
     (group,) = plan["groups"]
     assert [size["rows"] for size in group["sizes"]] == [1, 64, 1024]
     for size in group["sizes"]:
-        assert {"loop", "recorded_loop"} <= set(size["took_us"]) and size["plan"] in size["took_us"]
+        assert "loop" in size["took_us"] and size["plan"] in size["took_us"]
+        refused = size["refused"].get("recorded_loop", "")  # other work may take the time of its first run
+        assert "recorded_loop" in size["took_us"] or refused.startswith(("too slow", "no time")), refused
     assert (plan["reason"], group["fell_back"]) == ("", "")
     np.testing.assert_allclose(worker.predict(), looped(), atol=1e-6)
     assert not worker.process.children()

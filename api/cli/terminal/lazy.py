@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
+    from podium.api.client import curve_grid_responses as curve_grid_responses
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.db.schema import database_binding as database_binding
     from podium.sweep.data import datasets as datasets
+    from podium.sweep.file_store import object_store_url as object_store_url
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark

@@ -1,11 +1,12 @@
 """Trains by a mode until rank 1 ends in its third step: MODE, and how it ends, [FOLDER].
 
-`raises`, `killed`, `killed while rank 2 computes` for longer than a failed server waits for it, and `killed while the
-others close`.
+`raises`, `raises and continues` after the block, `killed`, `killed while rank 2 computes` for longer than a failed
+server waits for it, and `killed while the others close`.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -21,11 +22,12 @@ from tests.integration.rank_programs.files import wait_for
 
 COMPUTING_S = 8.0  # longer than a failed server waits
 CLOSING_S = 1.0
+CONTINUING_S = 60.0
 
 
 def end(how: str, folder: Path) -> None:
     """What rank 1 does."""
-    if how == "raises":
+    if how.startswith("raises"):
         raise ZeroDivisionError("a bug of rank 1")
     if how == "killed while rank 2 computes":
         wait_for(folder / "computes")
@@ -36,7 +38,18 @@ def end(how: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Never succeeds."""
+    """Never succeeds, unless rank 1 continues."""
+    try:
+        train()
+    except ZeroDivisionError:
+        if sys.argv[2] != "raises and continues":
+            raise
+    gc.collect()  # the network, which the frames of the error had
+    time.sleep(CONTINUING_S)
+
+
+def train() -> None:
+    """Train until rank 1 ends."""
     torch.set_num_threads(1)
     how, folder = sys.argv[2], Path(sys.argv[-1])
     steps = 2 if how == "killed while the others close" else 1_000_000

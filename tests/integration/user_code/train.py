@@ -160,7 +160,7 @@ def imports_with_its_optimizer(trial: Any) -> float:
     optimizer = torch.optim.Adam(model.parameters())
     torch.autograd.backward(model(torch.ones(2, 2)).sum())
     optimizer.step()
-    torch.set_deterministic_debug_mode("error")  # as the built-in program does
+    torch.use_deterministic_algorithms(True)  # as the built-in program does
     imported = sorted(set(sys.modules) - before)
     print(imported)
     return float(len(imported))

@@ -22,7 +22,7 @@ export function SweepLabels({ sweep, most = Number.POSITIVE_INFINITY }: { sweep:
           title="Project"
           aria-label={sweep.project}
         >
-          <CutName name={sweep.project} />
+          <CutName name={sweep.project} title={`Project ${sweep.project}`} />
         </Link>
       )}
       {shown.map(tag => (
@@ -33,7 +33,7 @@ export function SweepLabels({ sweep, most = Number.POSITIVE_INFINITY }: { sweep:
           title={`Sweeps with the tag ${tag}`}
           aria-label={tag}
         >
-          <CutName name={tag} />
+          <CutName name={tag} title={`Sweeps with the tag ${tag}`} />
         </Link>
       ))}
       {hidden.length > 0 && (

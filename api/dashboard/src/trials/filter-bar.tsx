@@ -123,7 +123,7 @@ function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
-  const { names: metrics } = useMetricNames(sweepId, "", columns.length > 0);
+  const { names: metrics } = useMetricNames(sweepId, "", columns.length > 0 || invalid);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of `columns`, only `names` matters
   const known = useMemo(() => filterNamesOf(sweep, columns, metrics), [sweep, names, metrics]);
   const { start, end, found } = suggest(draft, cursor, known);

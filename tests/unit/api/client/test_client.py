@@ -412,7 +412,8 @@ def test_killed_standby_of_this_machine_is_not_asked(tmp_path: Path) -> None:
         (folder / "service.lock").touch()
         (folder / "service.json").write_text(json.dumps({"url": f"http://{host}:1"}))
     with pytest.raises(
-        ServiceError, match=r"no service runs on .* on this machine; .*; services of other machines: beta"
+        ServiceError,
+        match=r"no service runs on .* on this machine; .*; other machines that have started one on it: beta",
     ):
         Client.of(tmp_path)
     (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')

@@ -17,6 +17,7 @@ from podium.db.integrity.services_in_use import MISSED_RENEWAL_S, ServicesInUse,
 from podium.db.stores import leader_lease
 from podium.db.stores.leader_lease import EXPIRY_S, Contender
 from podium.sweep.runtime.layout import DataDirectory
+from tests.databases import CHOSEN
 from tests.service_rig import ServiceRig
 
 HERE, THERE = "alpha", "beta"
@@ -40,6 +41,13 @@ def locked(service: ServiceRig) -> Iterator[None]:
     with service.data.service_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@pytest.fixture
+def server() -> None:
+    """Skip without a server: only services on one have a lease."""
+    if not CHOSEN.postgres:
+        pytest.skip("only services on a server have a lease")
 
 
 def found(service: ServiceRig) -> ServicesInUse:
@@ -90,6 +98,16 @@ def test_service_without_a_lease_is_settled_when_its_components_are_ready(servic
     assert found(service) == READY
 
 
+@pytest.mark.sqlite
+@pytest.mark.usefixtures("locked")
+def test_lease_that_was_copied_from_a_server_does_not_count(service: ServiceRig) -> None:
+    record_state(service, "", "ready", os.getpid())
+    lead(service, THERE, ago_s=EXPIRY_S + 1)
+    stand_by(service, THERE)
+    assert found(service) == READY
+
+
+@pytest.mark.usefixtures("server")
 def test_leader_on_another_machine_counts(service: ServiceRig, dead: int) -> None:
     """Its lock is invisible here, and its processes cannot be looked up."""
     lead(service, THERE)
@@ -99,6 +117,7 @@ def test_leader_on_another_machine_counts(service: ServiceRig, dead: int) -> Non
     assert found(service) == ServicesInUse(running=True, settled=False, leads_here=False)
 
 
+@pytest.mark.usefixtures("server")
 def test_leader_on_another_machine_may_use_the_root(service: ServiceRig, dead: int) -> None:
     lead(service, THERE)
     record_state(service, "", "ready", dead)
@@ -107,6 +126,7 @@ def test_leader_on_another_machine_may_use_the_root(service: ServiceRig, dead: i
     assert not found(service).settled
 
 
+@pytest.mark.usefixtures("server")
 def test_standby_on_another_machine_counts(service: ServiceRig, dead: int) -> None:
     lead(service, HERE)
     stand_by(service, THERE)
@@ -117,6 +137,7 @@ def test_standby_on_another_machine_counts(service: ServiceRig, dead: int) -> No
     assert found(service) == READY
 
 
+@pytest.mark.usefixtures("server")
 def test_services_of_which_none_leads_are_not_settled(service: ServiceRig) -> None:
     """One of them is about to take the lease, and to correct what the leader left."""
     stand_by(service, THERE)
@@ -127,6 +148,7 @@ def test_services_of_which_none_leads_are_not_settled(service: ServiceRig) -> No
     assert found(service) == NOT_READY
 
 
+@pytest.mark.usefixtures("server")
 def test_audit_waits_for_a_takeover(service: ServiceRig) -> None:
     """Seconds without a leader do not count: the sweep has nothing to run until another service leads."""
     service.sweep(run_cap=1)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.copies.database_copy import copy_database
-from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
+from podium.db.schema.database_binding import is_postgres, recorded, url_file_of, url_file_to_start_with
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.open_database import open_database_of
@@ -199,6 +199,8 @@ def test_url_of_the_environment_of_a_standby_is_found_while_it_runs(
     runtime.prepare()
     runtime.database_url.touch()
     assert url_file_of(data) == runtime.database_url
+    with pytest.raises(DatabaseError, match="give its URL"):  # the file ends with the standby
+        url_file_to_start_with(data)
 
 
 def test_migrated_but_unused_database_is_free(data: DataDirectory, files: tuple[Path, Path]) -> None:
