@@ -128,39 +128,38 @@ def serve(
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     data = DataDirectory(data_dir.absolute(), socket.gethostname() if standby else "")
-    if sys.stderr.isatty():
-        _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
-    if remark := lazy.sharing_remark(plan, trials_per_device):
-        _print(remark)
     with _interrupts_held():
+        if sys.stderr.isatty():
+            _print(f"Starting Podium (data in {data.root}, devices: {devices}); prints a login link when it is ready")
+        if remark := lazy.sharing_remark(plan, trials_per_device):
+            _print(remark)
         startup = lazy.startup
-
-    parent = os.environ.pop(PARENT, None)
-    if parent is not None:
-        lazy.die_with_parent(int(parent), signal.SIGTERM)
-    settings = lazy.service_settings.ServiceSettings(
-        data_dir=str(data.root),
-        runtime_dir=str(RuntimeDirectory.of(data).root),
-        service=data.service,
-        standby=standby,
-        host=host,
-        port=port or lazy.ports.free_port(),
-        gateway_port=gateway_port or lazy.ports.free_port(),
-        gateways=gateways,
-        devices=plan,
-        trials_per_device=trials_per_device,
-        cluster=cluster,
-        ray_tls=ray_tls,
-        artifact_url=artifact_url,
-        artifact_credentials=_absolute(artifact_credentials),
-        notify=_absolute(notify),
-        database_url_file=_absolute(database_url_file),
-        joined=joined,
-        allowed_hosts=lazy.listen_policy.names_of(host, names),
-        tls_cert=_absolute(tls_cert),
-        tls_key=_absolute(tls_key),
-        proxies=proxies,
-    )
+        parent = os.environ.pop(PARENT, None)
+        if parent is not None:
+            lazy.die_with_parent(int(parent), signal.SIGTERM)
+        settings = lazy.service_settings.ServiceSettings(
+            data_dir=str(data.root),
+            runtime_dir=str(RuntimeDirectory.of(data).root),
+            service=data.service,
+            standby=standby,
+            host=host,
+            port=port or lazy.ports.free_port(),
+            gateway_port=gateway_port or lazy.ports.free_port(),
+            gateways=gateways,
+            devices=plan,
+            trials_per_device=trials_per_device,
+            cluster=cluster,
+            ray_tls=ray_tls,
+            artifact_url=artifact_url,
+            artifact_credentials=_absolute(artifact_credentials),
+            notify=_absolute(notify),
+            database_url_file=_absolute(database_url_file),
+            joined=joined,
+            allowed_hosts=lazy.listen_policy.names_of(host, names),
+            tls_cert=_absolute(tls_cert),
+            tls_key=_absolute(tls_key),
+            proxies=proxies,
+        )
     startup.serve(settings, _print)
 
 
@@ -170,7 +169,11 @@ def _absolute(file: Path | None) -> str:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Defer SIGINT and SIGTERM: Python ignores an interrupt that arrives in a callback of its import locks."""
+    """Defer SIGINT and SIGTERM while modules are imported.
+
+    Python ignores an interrupt that arrives in a callback of its import locks. One that arrives in `exec` of a text, as
+    when a dataclass is made, ends the process by the signal, even if it is caught.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
