@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from podium.sweep.values.errors import ParallelError, RankLostError
 
 JOIN_S = 300.0
 OPERATION_S = 1800.0
+HELD_S = 1.0  # see `_release_later`
 ENDED_S = 0.5  # how long a rank waits for the others' reasons of their end
 
 _LOST_WORDS = (
@@ -34,11 +36,6 @@ _LOST_WORDS = (
 _OWN_WORDS = ("gloo/transport/tcp/device",)  # no address of this machine, which is gloo's error as well
 _STORES: dict[RankEnvironment, TCPStore] = {}  # others may read that of rank 0 after its block, and it may join again
 _JOINS: Counter[RankEnvironment] = Counter()  # how often this process has joined: each block has keys of its own
-# The process group of the last block that ended without an error. If the reducer of a DistributedDataParallel had the
-# last reference to it, it would wait with the GIL for threads of gloo that may need it to drop the tensors of the last
-# operation: a deadlock, see https://github.com/pytorch/pytorch/issues/56297. A reference of Python is dropped without
-# the GIL.
-_LAST: list[dist.ProcessGroup] = []
 
 
 class Group:
@@ -157,8 +154,6 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
         # Of all collectives, the last one must be without tensors: a thread of gloo that drops a tensor while the
         # interpreter ends aborts the process.
         group.barrier()
-        if dist.group.WORLD is not None:
-            _LAST[:] = [dist.group.WORLD]  # not after an error: that this group ends is how the others notice it
     except BaseException as error:
         lost = group._loss(error)
         if lost is None and not isinstance(error, RankLostError):  # the ranks report causes, not consequences
@@ -170,8 +165,21 @@ def join(*, join_timeout_s: float = JOIN_S, timeout_s: float = OPERATION_S) -> I
             raise lost from error
         raise
     finally:
-        if dist.is_initialized():
+        if dist.group.WORLD is not None:
+            _release_later(dist.group.WORLD)
             dist.destroy_process_group()
+
+
+def _release_later(process_group: dist.ProcessGroup) -> None:
+    """Keep a process group for a second, in which gloo's threads drop the tensors of the last operation.
+
+    They may need the GIL for that. The reducer of a `DistributedDataParallel` that had the last reference would wait
+    for them with the GIL: a deadlock, see https://github.com/pytorch/pytorch/issues/56297. Not longer: after an error,
+    the other ranks notice by the end of this group that this one has left.
+    """
+    held = threading.Timer(HELD_S, lambda _: None, [process_group])
+    held.daemon = True
+    held.start()
 
 
 def _connect(group: Group, backend: str, store: Store, deadline: float) -> None:

@@ -272,7 +272,7 @@ def test_the_error_of_a_rank_is_in_the_error_of_the_others(mode: str) -> None:
 def test_a_rank_that_continues_after_its_error_ends_the_others() -> None:
     """They notice it by the end of its process group, not of its process."""
     with running_ranks([PROGRAMS / "ending_ranks.py", "sync", "raises and continues"], 2) as running:
-        assert rank_template().wait(running.ranks[0], 30) == 1
+        assert rank_template().wait(running.ranks[0], TIMEOUT_S) == 1
         assert not rank_template().has_ended(running.ranks[1])
 
 
