@@ -19,6 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from sqlalchemy import text
 
 from podium.api.http.authentication import CACHE_S, Authenticator
 from podium.api.http.uvicorn_server import ReadyServer
@@ -206,7 +207,7 @@ def test_one_token_cannot_use_all_streams(rig: ServiceRig) -> None:
 def test_stream_ends_within_seconds_of_token_expiry(rig: ServiceRig) -> None:
     """With real times: a token is valid until it expires, and the next check ends its streams."""
     with rig.database.write() as connection:
-        connection.exec_driver_sql("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", (time.time() + 3,))
+        connection.execute(text("UPDATE tokens SET expires_at = :at WHERE role = 'viewer'"), {"at": time.time() + 3})
     with serving(rig) as (url, _), following(url) as stream:
         next(stream)
         begun = time.monotonic()
@@ -251,6 +252,7 @@ def test_stream_requires_token_and_valid_parameters(rig: ServiceRig) -> None:
         assert bad.status_code == 422
 
 
+@pytest.mark.sqlite
 def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
     """In a real process: if streams did not end, shutdown would wait for the pages and then disconnect them."""
     rig.data.admin_token.write_text("token-of-admin-2")
