@@ -19,6 +19,8 @@ Modules:
     ports                   Ports to listen on: whether one is free, and one that is
     service_components      The components of a service, and what the supervisor knows of each
     service_lock            The lock of a data directory: one service, or one database upgrade, at a time
+    settings_from_options   The settings of a service from the options of `podium serve`: checks them, and completes
+                            them
     shared_imports          Imports what components share before they are forked, so that each import is done once
     standby_requirements    What services need to succeed each other, and the name with which a start of a service takes
                             their lease

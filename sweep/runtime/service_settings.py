@@ -11,6 +11,7 @@ from pathlib import Path
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.setting_options import file_option, option, option_group
 from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
@@ -49,33 +50,51 @@ class DevicePlan:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """The settings of a service: directories, addresses, devices, TLS."""
+    """The settings of a service: directories, addresses, devices, TLS; with the options of `podium serve`, in order."""
 
     data_dir: str
     runtime_dir: str
-    host: str = "127.0.0.1"
-    port: int = 8300
-    gateway_port: int = 8301
-    gateways: int = 1  # processes that share the gateway's port
-    devices: DevicePlan = DevicePlan()
-    trials_per_device: int = 1  # slots of each device, also on nodes
-    allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
-    tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
-    tls_key: str = ""
-    cluster: str = ""  # address at which nodes on other machines reach the head; "": one machine
+    host: str = option("127.0.0.1", "address to listen on; other than loopback requires TLS, own or a proxy's")
+    port: int = option(8300, "port of the API; 0: any free port", min=0, max=65535)
+    gateway_port: int = option(8301, "port of the gateway; 0: any free port", min=0, max=65535)
+    gateways: int = option(1, "gateway processes on that port, at most one for each core", min=1, max=MAX_GATEWAYS)
+    devices: DevicePlan = option(DevicePlan(), type=str)
+    trials_per_device: int = option(
+        1, "most trials that share a device, also on nodes", min=1, max=MAX_TRIALS_PER_DEVICE
+    )
+    cluster: str = option(  # "": one machine
+        "", "this machine's address for nodes on other machines: `podium node join`", metavar="ADDRESS"
+    )
+    ray_tls: bool = option(False, "with --cluster: encrypt Ray's connections between the machines")
+    artifact_url: str = option(  # "": the data directory
+        "", "object store for the files of nodes: s3://, gs://, az:// or file://", metavar="URL"
+    )
+    artifact_credentials: str = file_option("with its credentials as NAME=VALUE; default: the environment")
+    joined: JoinedCluster | None = option_group(JoinedCluster)  # None: the service starts its own Ray
+    standby: bool = option(
+        False, "wait while another service of the PostgreSQL database leads, and take over when it fails"
+    )
+    notify: str = file_option("notify these Apprise URLs (mail, chat, webhooks); extra: notify", metavar="URL-FILE")
+    database_url_file: str = file_option()  # "": SQLite in the data directory
+    allowed_hosts: tuple[str, ...] = option(  # in addition to loopback
+        (),
+        "another host name under which clients reach the service; repeatable",
+        name="allowed_host",
+        type=list[str] | None,
+        metavar="NAME",
+    )
+    tls_cert: str = file_option("certificate (PEM, with its chain)")  # without it the service uses plain HTTP
+    tls_key: str = file_option("its private key (PEM)")
+    proxies: tuple[str, ...] = option(
+        (),
+        "a trusted TLS proxy that sends X-Forwarded-For; repeatable",
+        name="behind_proxy",
+        type=list[str] | None,
+        metavar="ADDRESS",
+    )
     node_port: int = NODE_PORT
-    ray_tls: bool = False  # whether Ray encrypts its connections
-    artifact_url: str = ""  # object store for the files of attempts on nodes; "": the data directory
-    artifact_credentials: str = ""  # file with its credentials; "": in the environment
-    notify: str = ""  # file with the URLs that get notifications; "": none
-    database_url_file: str = ""  # file with the URL of a PostgreSQL database; "": SQLite in the data directory
     service: str = ""  # its name, if several services share the data directory; see `DataDirectory.service`
     holder: str = ""  # random name of this start, with which it takes the lease of the services of its database
-    standby: bool = False  # whether it waits while another service of its database leads
-    joined: JoinedCluster | None = None  # the Ray cluster of others; None: the service starts its own Ray
-    proxies: tuple[
-        str, ...
-    ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address
 
     @property
     def data(self) -> DataDirectory:

@@ -18,6 +18,7 @@ Modules:
     row_input                   Reads rows of numbers from a file or standard input, as .npy or JSON
     run_each                    One command on several resources: each in turn, one line each, exit code 1 if any was
                                 refused
+    serve_options               The options of `podium serve`, built from the declarations of the settings of a service
     sweep_output                Terminal output of sweeps and trials: counts, best trials, reasons, warnings and budgets
     sweep_progress              Progress of sweeps: a live display in a terminal, otherwise one line per change
     terminal_output             Terminal output: tables, numbers, states and untrusted text

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
-    from podium.api.serve import joined_cluster_options as joined_cluster_options
-    from podium.api.serve import listen_policy as listen_policy
     from podium.api.serve import node_process as node_process
-    from podium.api.serve import ports as ports
     from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
+    from podium.api.serve.settings_from_options import settings_from as settings_from
     from podium.db.schema import database_binding as database_binding
     from podium.sweep.data import datasets as datasets
-    from podium.sweep.file_store import object_store_url as object_store_url
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark
@@ -63,15 +60,10 @@ _MODULES = {
     "optuna_studies": "podium.api.client",
     "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
-    "joined_cluster_options": "podium.api.serve",
-    "listen_policy": "podium.api.serve",
-    "notification_check": "podium.api.serve",
     "node_process": "podium.api.serve",
-    "ports": "podium.api.serve",
     "startup": "podium.api.serve",
     "database_binding": "podium.db.schema",
     "datasets": "podium.sweep.data",
-    "object_store_url": "podium.sweep.file_store",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",
@@ -80,6 +72,7 @@ _NAMES = {
     "Client": "podium.api.client.client",
     "serves": "podium.api.client.client",
     "all_services_locked": "podium.api.serve.service_lock",
+    "settings_from": "podium.api.serve.settings_from_options",
     "local_devices": "podium.sweep.runtime.device_detection",
     "sharing_remark": "podium.sweep.runtime.device_detection",
     "die_with_parent": "podium.sweep.runtime.process_trees",

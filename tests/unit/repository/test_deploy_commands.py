@@ -32,11 +32,7 @@ def test_the_head_gets_options_that_serve_has(file: str) -> None:
     command, *arguments = container(pods(values_of(file))["demo-podium-head"])["args"]
     assert command == "serve"
     found = _parsed(serve, [argument.replace("/etc/podium/tls/", "") for argument in arguments])
-    joined = joined_cluster(
-        found["ray_address"], cluster=found["cluster"], plan=DevicePlan.parse(found["devices"]), token=None,
-        max_slots=found["max_slots"], cpus_per_slot=found["cpus_per_slot"], idle_release_s=found["idle_release"],
-        node_data_dir=found["node_data_dir"],
-    )  # fmt: skip
+    joined = joined_cluster({**found, "ray_token": None}, DevicePlan.parse(found["devices"]))
     assert (joined is not None) == ("enabled: true" in values_of(file))
     assert not found["artifact_url"] or normalized(found["artifact_url"])
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from podium.api.cli import app
-from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal import terminal_output
 from podium.api.cli.terminal.lazy_groups import CommandSource, LazyCommand
 from podium.api.client import service_for_command
@@ -570,13 +569,12 @@ def test_untrusted_text_cannot_control_the_terminal(capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("interactive", [True, False])
 def test_serve_prints_at_once_what_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interactive: bool
+    podium: Podium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interactive: bool
 ) -> None:
     monkeypatch.setattr(startup, "serve", lambda settings, say: say(f"up in {settings.data_dir}"))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: interactive)
-    serve(tmp_path / "data", devices="cpu:3")
-    printed = capsys.readouterr()
-    *first, last = printed.err.splitlines()
-    assert (printed.out, last) == ("", f"up in {tmp_path / 'data'}")
+    code, out, err = podium("serve", "--data-dir", str(tmp_path / "data"), "--devices", "cpu:3")
+    *first, last = err.splitlines()
+    assert (code, out, last) == (0, "", f"up in {tmp_path / 'data'}")
     where = f"Starting Podium (data in {tmp_path / 'data'}, devices: cpu:3); prints a login link when it is ready"
     assert first == ([where] if interactive else [])

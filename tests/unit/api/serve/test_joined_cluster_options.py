@@ -13,25 +13,25 @@ from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
 NONE: dict[str, Any] = {
-    "cluster": "10.0.0.5", "plan": DevicePlan(), "token": None, "max_slots": None, "cpus_per_slot": None,
-    "idle_release_s": None, "node_data_dir": None,
+    "ray_address": "ray:6379", "cluster": "10.0.0.5", "ray_token": None, "max_slots": None, "cpus_per_slot": None,
+    "idle_release": None, "node_data_dir": None, "trials_per_device": 1,
 }  # fmt: skip
 
 
 def test_defaults() -> None:
     expected = JoinedCluster("10.0.0.9:6379", "", MAX_SLOTS, 1, IDLE_RELEASE_S, "")
-    assert joined_cluster("10.0.0.9:6379", **NONE) == expected
-    assert joined_cluster("", **NONE) is None
+    assert _joined(ray_address="10.0.0.9:6379") == expected
+    assert _joined(ray_address="") is None
 
 
 @pytest.mark.parametrize(("address", "changes", "message"), [
     ("ray:6379", {"cluster": ""}, "give --cluster as well"),
     ("", {"max_slots": 3}, "--max-slots is for a Ray cluster that exists already"),
-    ("", {"token": Path("token")}, "--ray-token is for"),
+    ("", {"ray_token": Path("token")}, "--ray-token is for"),
     ("ray:6379", {"plan": DevicePlan("cpu", 3)}, "must be auto, gpu or cpu"),
     ("ray:6379", {"plan": DevicePlan("pretend-gpu")}, "must be auto, gpu or cpu"),
     ("ray:6379", {"node_data_dir": Path("data")}, "write an absolute path"),
-    ("ray:6379", {"token": Path("/nowhere/token")}, "No such file"),
+    ("ray:6379", {"ray_token": Path("/nowhere/token")}, "No such file"),
     ("ray:6379", {"trials_per_device": 2}, "--trials-per-device: not with --ray-address"),
     ("ray://ray:10001", {}, "write HOST:PORT"),
     ("ray", {}, "write HOST:PORT"),
@@ -40,7 +40,7 @@ def test_defaults() -> None:
 ])  # fmt: skip
 def test_refused(address: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ServiceError, match=message):
-        joined_cluster(address, **{**NONE, **changes})
+        _joined(**{"ray_address": address, **changes})
 
 
 def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
@@ -50,9 +50,9 @@ def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
     token = Path("ray.token")
     token.write_text(" \n")
     with pytest.raises(ServiceError, match="the file is empty"):
-        joined_cluster("ray:6379", **{**NONE, "token": token})
+        _joined(ray_token=token)
     token.write_text("secret\n")
-    joined = joined_cluster("ray:6379", **{**NONE, "token": token})
+    joined = _joined(ray_token=token)
     assert joined is not None and joined.token_file == str(tmp_path / "ray.token")
 
 
@@ -62,3 +62,7 @@ def test_settings_survive_their_file(tmp_path: Path) -> None:
     )
     assert ServiceSettings.load(settings.save()) == settings
     assert settings.ray_address == "ray:6379" and settings.ray_token == Path("/token")
+
+
+def _joined(plan: DevicePlan | None = None, **changes: Any) -> JoinedCluster | None:
+    return joined_cluster({**NONE, **changes}, plan or DevicePlan())
