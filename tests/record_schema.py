@@ -28,7 +28,8 @@ from pathlib import Path
 from alembic import command
 
 from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.migrate import alembic_config, newest_schema
+from podium.db.schema.migrate import alembic_config
+from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from tests.recorded_schemas import FOLDER, archive_of, file_of, restore
 from tests.repository import ROOT

@@ -24,7 +24,7 @@ from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.integrity.services_in_use import services_in_use
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.open_database import open_database_of
-from podium.db.schema.schema_version import known_schema, known_schemas
+from podium.db.schema.schema_version import known_schema, newest_schema
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
@@ -110,7 +110,7 @@ def _find_breaches(
 
 
 def _check_schema(connection: Connection, database: Database) -> None:
-    found, newest = MigrationContext.configure(connection).get_current_revision(), known_schemas()[-1]
+    found, newest = MigrationContext.configure(connection).get_current_revision(), newest_schema()
     if found == newest:
         return
     if found is not None:

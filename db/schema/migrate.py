@@ -18,13 +18,12 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from filelock import FileLock
 
 from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
-from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schema, restore_command
+from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schema, newest_schema, restore_command
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
@@ -53,13 +52,6 @@ def migrate(path: Path) -> MigrationResult:
         copy = None if current is None else _keep(path, current)
         create(path)
         return MigrationResult(str(path), current, head, copy)
-
-
-def newest_schema() -> str:
-    """The schema of this version of Podium."""
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    assert head is not None
-    return head
 
 
 def how_to_restore(path: Path) -> str:

@@ -25,6 +25,11 @@ def known_schemas() -> tuple[str, ...]:
     return tuple(sorted(each.name.partition("_")[0] for each in folder.iterdir() if each.name[:4].isdecimal()))
 
 
+def newest_schema() -> str:
+    """The schema of this version of Podium."""
+    return known_schemas()[-1]
+
+
 def require_current(database: Database) -> None:
     """Raises `DatabaseError` unless the database has the schema of this version.
 
@@ -32,7 +37,7 @@ def require_current(database: Database) -> None:
     """
     with database.read() as connection:
         (schema,) = connection.exec_driver_sql("SELECT version_num FROM alembic_version").one()
-    newest = known_schemas()[-1]
+    newest = newest_schema()
     if schema == newest:
         return
     known_schema(database.name, schema, database.path if isinstance(database, SqliteDatabase) else None)

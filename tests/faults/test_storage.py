@@ -21,7 +21,8 @@ from podium.api.client.client import Client
 from podium.db.schema import migrate as migration
 from podium.db.schema import schema_version
 from podium.db.schema.engine import Database, SqliteDatabase, connect
-from podium.db.schema.migrate import alembic_config, migrate, newest_schema
+from podium.db.schema.migrate import alembic_config, migrate
+from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from tests.databases import open_sqlite

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podium.api.serve.service_components import MODULES
-from podium.db.schema.migrate import newest_schema
+from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.recorded_schemas import restore_directory

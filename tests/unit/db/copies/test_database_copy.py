@@ -13,7 +13,8 @@ from podium.db.integrity.main import audit
 from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.integrity_check import check
-from podium.db.schema.migrate import migrate, newest_schema
+from podium.db.schema.migrate import migrate
+from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.tables import events, metadata, metrics, scheduler_lease, service, sweeps, tokens
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

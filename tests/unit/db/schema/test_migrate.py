@@ -20,9 +20,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from podium.db.integrity import row_checks
+from podium.db.schema import migrate as migration
 from podium.db.schema.database_backup import backup
 from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
-from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
+from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
+from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.tables import metadata
 from podium.db.stores import ensemble_reader, events, metric_summaries
 from podium.db.stores.events import NewEvent
@@ -217,7 +219,7 @@ def test_unreadable_file_is_refused(path: Path) -> None:
 def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _podium_database(path)
     before = newest_schema()
-    monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
+    monkeypatch.setattr(migration, "newest_schema", lambda: "a newer one")
     done = migrate(path)
     (copy,) = DataDirectory(path.parent).backups.glob(f"before-upgrade-from-{before}-*.sqlite3")
     assert done == MigrationResult(str(path), before, "a newer one", str(copy))

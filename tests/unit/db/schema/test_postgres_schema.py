@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Float, Integer, String, inspect, text
 
 from podium.db.queries import service_name
 from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.migrate import newest_schema
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.schema.schema_version import newest_schema
 from podium.sweep.values.errors import DatabaseError
 from tests.databases import open_sqlite
 from tests.postgres_server import PostgresServer, postgres_server

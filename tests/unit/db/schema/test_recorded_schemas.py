@@ -15,7 +15,8 @@ from alembic.script import ScriptDirectory
 from podium.db.integrity import row_checks
 from podium.db.schema.engine import SqliteDatabase, sqlite_module
 from podium.db.schema.integrity_check import check
-from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
+from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
+from podium.db.schema.schema_version import newest_schema
 from tests.recorded_schemas import recorded, restore
 
 SCHEMAS = sorted(each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions())
