@@ -9,10 +9,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import logging
-import os
 import socket
 import statistics
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,13 +27,13 @@ from podium.ensemble.scoring.scores import hits, log_losses, squared_errors
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.values.member_precision import LATENCY_ROWS, PrecisionFigures
+from podium.ensemble.worker import forked_process
 from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.memory_and_disk_usage import private_memory
-from podium.sweep.runtime.process_title import name_process
 from podium.sweep.values.errors import PodiumError
 
 BATCH_ROWS = 256
@@ -64,11 +62,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         owner: At end-of-file when Ray's guardian has exited; then this process exits, too.
     """
     result, output = descriptors
-    for standard in (1, 2):
-        os.dup2(output, standard)
-    os.close(output)
-    name_process("podium-measure")
-    threading.Thread(target=_exit_with, args=(owner,), name="owner", daemon=True).start()
+    forked_process.set_up("podium-measure", output, owner)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     request = MeasurementRequest.from_json(arguments[0])
     torch.set_num_threads(request.threads)
@@ -198,8 +192,3 @@ def _memory() -> int:
 def _one_line(error: Exception) -> str:
     text = str(error) if isinstance(error, PodiumError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())[:500]
-
-
-def _exit_with(owner: int) -> None:
-    os.read(owner, 1)
-    os._exit(0)

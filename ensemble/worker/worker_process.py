@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.worker import plan_preparation, plan_transfer
+from podium.ensemble.worker import forked_process, plan_preparation, plan_transfer
 from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import SingleNetwork, load
@@ -25,7 +25,6 @@ from podium.ensemble.worker.plan_preparation import PlanPreparation
 from podium.ensemble.worker.plan_selection import BACKGROUND_WARM_S
 from podium.ensemble.worker.report_server import ReportServer
 from podium.ensemble.worker.worker_server import WorkerServer
-from podium.sweep.runtime.process_title import name_process
 from podium.sweep.values.errors import EnsembleError
 
 log = logging.getLogger("podium.worker")
@@ -40,11 +39,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         owner: At end-of-file when Ray's guardian has exited; then this process exits, too.
     """
     listening, output = descriptors
-    for standard in (1, 2):
-        os.dup2(output, standard)
-    os.close(output)
-    name_process("podium-member")
-    threading.Thread(target=_exit_with, args=(owner,), name="owner", daemon=True).start()
+    forked_process.set_up("podium-member", output, owner)
     assignment = WorkerAssignment.from_json(arguments[0])
     logging.basicConfig(
         level=logging.INFO, format=f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s", force=True
@@ -194,8 +189,3 @@ def _close(preparation: PlanPreparation | None) -> None:
 def _wait_for_signal(_: WorkerServer | None) -> None:
     while True:
         signal.pause()
-
-
-def _exit_with(owner: int) -> None:
-    os.read(owner, 1)
-    os._exit(0)
