@@ -16,26 +16,26 @@ from podium.db.stores.leader_lease import Lease, Standby
 router = APIRouter(prefix="/api/v1/services", tags=["services"])
 
 
-class LeaderView(BaseModel):
-    """The service whose scheduler and ensemble host work."""
-
+class _ServiceView(BaseModel):
     host: str
     url: str
+    answers: bool = Field(description="whether it is the service that answers this request")
+
+
+class LeaderView(_ServiceView):
+    """The service whose scheduler and ensemble host work."""
+
     epoch: int = Field(description="increases whenever another service, or another start of one, leads; 0 with SQLite")
     held_s: float = Field(description="seconds since it leads")
     renewed_s: float = Field(description="seconds since it has renewed its lease")
     expired: bool = Field(description="whether it has not renewed its lease for so long that another one may lead")
-    answers: bool = Field(description="whether it is the service that answers this request")
 
 
-class StandbyView(BaseModel):
+class StandbyView(_ServiceView):
     """A service that leads when the leader fails."""
 
-    host: str
-    url: str
     waits_s: float = Field(description="seconds since it stands by")
     seen_s: float = Field(description="seconds since it was seen")
-    answers: bool = Field(description="whether it is the service that answers this request")
 
 
 class ServicesView(BaseModel):
