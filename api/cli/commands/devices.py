@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds, DrainReason
 from podium.api.cli.terminal.run_each import run_each
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def list_devices(context: typer.Context, data_dir: DataDir = DEFAULT_DATA_DIR, a
 @app.command("drain")
 def drain(
     device_ids: DeviceIds,
-    reason: Annotated[str | None, typer.Option(help="the reason to show to others")] = None,
+    reason: DrainReason = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:

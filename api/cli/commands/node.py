@@ -10,7 +10,7 @@ import typer
 from podium.api.cli.commands.node_join import join
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, NodeNames
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DrainReason, NodeNames
 from podium.api.cli.terminal.run_each import run_each
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def list_nodes(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) ->
 @app.command("drain")
 def drain(
     names: NodeNames,
-    reason: Annotated[str | None, typer.Option(help="the reason to show to others")] = None,
+    reason: DrainReason = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:

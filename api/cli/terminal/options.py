@@ -37,6 +37,7 @@ DeviceIds = Annotated[
     typer.Argument(metavar="DEVICE...", help="names of devices: cpu-0, gpu-1", autocompletion=device_ids),
 ]
 NodeNames = Annotated[list[str], typer.Argument(metavar="NODE...", help="names of nodes", autocompletion=node_names)]
+DrainReason = Annotated[str | None, typer.Option("--reason", help="the reason to show to others")]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
 SpecFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help="sweep files: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
