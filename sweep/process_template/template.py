@@ -44,11 +44,12 @@ from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
 RAY_WORKERS = "podium.sweep.ray_cluster.ray_worker_template"
-# What forked processes would otherwise import themselves, each once. The first optimizer of a process, and
-# DistributedDataParallel, import `torch._dynamo`: a second of processor time.
+# The first optimizer of a process, and DistributedDataParallel, import it: a second of processor time. It imports
+# packages that torch itself does not need, such as triton.
+COMPILER = "torch._dynamo"
+# What forked processes would otherwise import themselves, each once.
 SHARED_IMPORTS = (
     "numpy.random",
-    "torch._dynamo",
     "podium.sweep.training.fit",
     "podium.sweep.trial_process.fork_server",
     "podium.ensemble.worker.worker_process",
@@ -320,6 +321,7 @@ def warm_up() -> None:
         RuntimeError: A library has started a thread, or uses a GPU.
     """
     torch = importlib.import_module("torch")
+    import_compiler()
     for name in SHARED_IMPORTS:
         importlib.import_module(name)
     torch.manual_seed(0)
@@ -330,6 +332,18 @@ def warm_up() -> None:
     if torch.cuda.is_initialized():
         raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
     share_memory()
+
+
+def import_compiler() -> None:
+    """Import torch's compiler; if that fails, log why, since trials that do not use it can run."""
+    try:
+        importlib.import_module(COMPILER)
+    except Exception as error:  # noqa: BLE001 - an import runs any code
+        log.warning(
+            "cannot import %s (%s: %s): trials with optimizers start about a second later, since each imports it "
+            "again, and may fail there; the cause is a package that it imports, such as triton",
+            COMPILER, type(error).__name__, error,
+        )  # fmt: skip
 
 
 def share_memory() -> None:
