@@ -26,7 +26,8 @@ from benchmarks.peer_names import MODELS, WORKER
 from podium.api.client.ensemble_responses import EnsembleInfo
 from podium.api.client.service_for_command import service
 from podium.api.serve.ports import free_port
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 
 MEMBERS = 3
 QUORUM = 2

@@ -17,7 +17,9 @@ import psutil
 from podium.api.client.client import Client
 from podium.api.client.readiness_responses import ComponentInfo
 from podium.ensemble.values.ensemble_states import EnsembleState
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, SweepState
 from tests.doctor import assert_no_breaches

@@ -32,9 +32,10 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
 from podium.sweep.runtime.filesystem_type import refuse_network
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.secret_variables import withdraw
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.values.device import NODE_NAME

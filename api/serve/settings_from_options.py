@@ -9,7 +9,8 @@ from typing import Any
 from podium.api.serve import listen_policy, notification_check, ports
 from podium.api.serve.joined_cluster_options import joined_cluster
 from podium.sweep.file_store import object_store_url
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.runtime.setting_options import given_settings
 from podium.sweep.values.errors import ServiceError

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.sweep.runtime.component_lifecycle import wake_component
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 if TYPE_CHECKING:
     from podium.db.schema.postgres_engine import PostgresDatabase

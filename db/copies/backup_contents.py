@@ -14,7 +14,8 @@ from sqlalchemy import Connection, text
 
 from podium.db.copies.backup_manifest import RemovedFile
 from podium.sweep.runtime.atomic_files import is_temporary
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 
 _NAMED = (
     "SELECT t.sweep_id, t.number, f.attempt, coalesce(a.nonce, '') AS nonce, f.trial_id, f.name, f.sha256, f.size_bytes"

@@ -14,7 +14,8 @@ from sqlalchemy import Connection, Row, text
 from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
 from podium.sweep.file_store import artifact_requests
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.device import is_remote

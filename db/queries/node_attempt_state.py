@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempts, trials
 from podium.db.stores import attempt_ranks
-from podium.sweep.runtime.layout import attempt_of_folder
+from podium.sweep.runtime.attempt_directory import attempt_of_folder
 from podium.sweep.values.device import is_remote
 
 AttemptOnNode = Literal["unknown", "running", "over"]

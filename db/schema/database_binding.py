@@ -14,7 +14,8 @@ from pathlib import Path
 
 from podium.db.schema.database_url import VARIABLE
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import DatabaseError
 
 

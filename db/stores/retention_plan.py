@@ -43,7 +43,8 @@ from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
-from podium.sweep.runtime.layout import ARTIFACTS, DataDirectory
+from podium.sweep.runtime.attempt_directory import ARTIFACTS
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TERMINAL_TRIAL_STATES, SweepState, TrialState
 

@@ -17,7 +17,8 @@ from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.file_store import artifact_requests
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError, FileStoreError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256

@@ -22,7 +22,7 @@ from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, Work
 from podium.ensemble.worker.control_messages import COMPILE, EXIT, PING, Phase, WorkerReport
 from podium.sweep.process_template.template_client import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 

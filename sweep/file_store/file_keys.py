@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from podium.sweep.runtime.layout import attempt_of_folder
+from podium.sweep.runtime.attempt_directory import attempt_of_folder
 from podium.sweep.values.errors import BadRequestError
 
 MAX_KEY = 1024  # characters

@@ -18,7 +18,8 @@ from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.node_file_store import NodeFileStore
 from podium.sweep.file_store.store_interface import FileStore, never
 from podium.sweep.runtime.atomic_files import is_temporary
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import open_regular, sha256_of
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import PodiumError, RefusedFileError

@@ -21,10 +21,11 @@ from pathlib import Path
 from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.filesystem_type import refuse_network
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.user_environment import without_ray
 from podium.sweep.values.errors import DataDirectoryError, FencedError, ServiceError
 

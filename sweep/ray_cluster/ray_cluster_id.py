@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 

@@ -29,7 +29,6 @@ from podium.sweep.ray_cluster.ray_connection_settings import address_of
 from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat
-from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.node_settings import LEAVE, REFUSED
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
@@ -39,6 +38,7 @@ from podium.sweep.runtime.process_trees import (
     kill_descendants,
     kill_orphans,
 )
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
 

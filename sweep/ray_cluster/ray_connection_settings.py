@@ -6,8 +6,9 @@ import secrets
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.ray_tls import RayTls
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 KEEP_S = 600.0  # for which a node waits for a head that does not answer, while its attempts run
 # Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.

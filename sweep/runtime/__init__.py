@@ -4,6 +4,7 @@ Imported in every process.
 
 Modules:
     atomic_files              Atomic writes of files: readers see either the old file or the new one
+    attempt_directory         The paths in the folder of an attempt
     certificate_pin           Trust in one exact certificate, whatever its host names: of a local service, a head, a
                               node
     clock                     A clock interface that tests can replace
@@ -28,7 +29,7 @@ Modules:
     joined_cluster            How a service uses the Ray cluster of others: `podium serve --ray-address`
     key_locks                 One lock for each key, so that several threads do the same work once and different work at
                               the same time
-    layout                    All paths of the data directory, the runtime directory and the folders of attempts
+    layout                    All paths of the data directory
     local_service             The service of a data directory on this machine, and whether it still runs
     memory_and_disk_usage     Measures the resource usage of an attempt: memory of a process, size of its folders, OOM
                               kills
@@ -42,6 +43,8 @@ Modules:
     process_usage             Measures the processor time, memory and storage traffic of a process tree
     ray_tls                   The files with which the processes of Ray on one machine encrypt their connections
     regular_files             Safe reads of files in folders that trials can write to: regular files only
+    runtime_directory         The paths of the runtime directory: sockets, and files that exist only while the service
+                              runs
     secret_variables          Takes a secret out of the environment of a process, before it starts others
     service_directory         The paths of one service in a data directory that several hosts may share: locks, logs,
                               addresses

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 MEMBER_PORTS = (8400, 8499)  # of members of ensembles, and of the agent
 # Exit statuses of the agent, and then of the guardian.

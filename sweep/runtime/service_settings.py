@@ -10,7 +10,8 @@ from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.joined_cluster import JoinedCluster
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.setting_options import file_option, option, option_group
 from podium.sweep.values.errors import ServiceError
 

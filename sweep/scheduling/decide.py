@@ -24,7 +24,7 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     ValueSuggested,
     Wake,
 )
-from podium.sweep.runtime.layout import attempt_of_folder
+from podium.sweep.runtime.attempt_directory import attempt_of_folder
 from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.attempt_ends import attempt_ended, end_attempt, end_interrupted, end_lost
 from podium.sweep.scheduling.attempt_events import on_event

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps, unfinished
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, FileStoreError
 
 SETTLE_S = 1.0  # after which the processes of a lost slot are gone too

@@ -13,9 +13,10 @@ from podium.db.schema.engine import Database
 from podium.db.stores import interval_checkpoints, retention_plan, scheduler_lease
 from podium.db.stores.retention_plan import RemovableFiles
 from podium.sweep.file_store import artifact_requests
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.weights_lock import try_lock_weights
 from podium.sweep.spec.retention_keys import Keep
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json

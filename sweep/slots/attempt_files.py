@@ -19,8 +19,9 @@ from podium.sweep.protocol.agent_messages import (
     decode_reply,
     encode_request,
 )
+from podium.sweep.runtime.attempt_directory import AttemptDirectory, attempt_of_folder
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, attempt_of_folder
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import DamagedFileError, FileStoreError
 from podium.sweep.values.failure_causes import Cause

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.runtime import memory_and_disk_usage
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.process_activity import has_ended
 from podium.sweep.runtime.process_usage import ProcessTreeMeter
 from podium.sweep.slots.fork_server_pool import ForkServerPool

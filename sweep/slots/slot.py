@@ -32,10 +32,11 @@ from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopA
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import memory_and_disk_usage
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.slots import attempt_end
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits

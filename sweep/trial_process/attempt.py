@@ -26,10 +26,10 @@ from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_PACKET_BYTES
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import disk_full_cause
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.thread_variables import thread_variables
 from podium.sweep.spec.command_line import environment_of_function
 from podium.sweep.trial_process import constraint_function, gang_process, memory_share, script_program, user_code

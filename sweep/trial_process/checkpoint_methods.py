@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import directory_checkpoints
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.interval_end import IntervalEnd

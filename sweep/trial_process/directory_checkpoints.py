@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.errors import UserCodeError
 
 _METADATA = "podium.json"

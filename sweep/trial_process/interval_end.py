@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import Interval
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.errors import UserCodeError

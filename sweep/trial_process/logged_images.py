@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.protocol.message_limits import MAX_STEP
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values import image_names
 from podium.sweep.values.errors import UserCodeError
 

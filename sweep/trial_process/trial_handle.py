@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podium.sweep.protocol.message_limits import MAX_STEP
 from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process import artifacts, logged_images
 from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods

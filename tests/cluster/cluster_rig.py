@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from podium.db.schema.engine import connect, sqlite_module
 from podium.sweep.ray_cluster import ray_connection_settings
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_trees import children
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, DevicePlan, ServiceSettings
 from tests.cluster.machines import Machine, Network
 from tests.running_service import PODIUM, wait_for

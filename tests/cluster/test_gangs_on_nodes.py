@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Network
 from tests.running_service import wait_for

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from podium.ensemble.host.node_messages import HOST_SILENCE_S, SILENT_S
-from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Machine, Network
 from tests.running_service import wait_for

@@ -16,7 +16,7 @@ import pytest
 from podium.sweep.file_store import store_check
 from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.file_store.store_check import StoreCheck
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network
 from tests.cluster.test_node_files import HELPER, PROGRAM

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.cluster.machines import Network
 from tests.cluster.standby_rig import StandbyPair
 from tests.running_service import function_sweep, wait_for

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.db.schema.engine import SqliteDatabase, connect, sqlite_module
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from podium.sweep.data import datasets
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
 from podium.sweep.values.states import TrialState

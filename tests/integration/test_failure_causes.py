@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.incremental_file_removal import finish
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.slots.trial_log import TrialLog
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause

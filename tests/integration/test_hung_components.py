@@ -17,7 +17,8 @@ from podium.api.client.readiness_responses import ComponentInfo
 from podium.api.serve import ports
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import component_status_reader
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 from tests.debugger import attached_debugger

@@ -14,7 +14,8 @@ import pytest
 
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import component_status_reader
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.repository import ROOT
 from tests.running_service import wait_for

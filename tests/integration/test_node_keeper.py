@@ -11,9 +11,10 @@ import pytest
 
 from podium.sweep.ray_cluster.node_keeper import AGENT_NAME, ANY_PORTS, NodeKeeper, NodeKeeperSettings, data_folder
 from podium.sweep.runtime import cluster_certificates
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import FencedError
 from tests.running_service import wait_for
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from podium.sweep.ray_cluster.ray_head_process import AGENT_OPTIONS, IDLE_AGENT, with_idle_agents
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document

@@ -18,7 +18,7 @@ import httpx2
 import psutil
 import pytest
 
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.running_service import RunningService, function_sweep, podium, wait_for
 from tests.specs import builtin_document
 

@@ -18,7 +18,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.sweep.ray_cluster import ray_connection_settings
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
 from podium.sweep.values.assignment import Limits

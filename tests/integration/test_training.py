@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from podium.sweep.data import datasets
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started

@@ -15,7 +15,8 @@ import pytest
 
 from podium.api.serve.service_components import MODULES
 from podium.db.schema.schema_version import newest_schema
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.recorded_schemas import restore_directory
 from tests.running_service import AuditedService, podium, wait_for

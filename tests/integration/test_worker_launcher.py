@@ -23,7 +23,7 @@ from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.ensemble.protocol.prediction_messages import Request, pack_requests, unpack_replies
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.sweep.process_template.template_launcher import TemplateProcess
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient

@@ -9,7 +9,7 @@ import typer
 
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, TrialName
-from podium.sweep.runtime.layout import ARTIFACTS
+from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.values.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from podium.db.queries import trial_attempts
 from podium.db.queries.trial_attempts import AttemptKeyRow
 from podium.db.stores import events, metric_summaries
 from podium.db.stores.events import EventSummary
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 from podium.sweep.values.states import TrialState
 

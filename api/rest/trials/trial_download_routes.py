@@ -16,7 +16,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.trials.trial_files import open_kept
 from podium.db.queries import trial_attempts
 from podium.db.stores import trial_reader
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.values.errors import NotFoundError

@@ -12,7 +12,7 @@ from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.file_store import artifact_requests
-from podium.sweep.runtime.layout import ARTIFACTS
+from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.values import image_names
 from podium.sweep.values.errors import NotFoundError

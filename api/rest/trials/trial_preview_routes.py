@@ -20,7 +20,7 @@ from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.trials.trial_files import open_kept
 from podium.db.queries import trial_artifact_rows
 from podium.db.stores import trial_reader
-from podium.sweep.runtime.layout import ARTIFACTS
+from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.values import image_names
 from podium.sweep.values.errors import ConflictError
 

@@ -21,7 +21,7 @@ from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_attempts
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
 from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.spec.sweep_spec import spec_from_json

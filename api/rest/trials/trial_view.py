@@ -9,7 +9,7 @@ from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import attempt_ranks, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import saved_trial_outputs
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 
 
 def detail_of(service: ServiceContext, trial_id: int) -> TrialDetail:

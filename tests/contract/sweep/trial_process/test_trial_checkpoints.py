@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import trial_checkpoints
 from podium.sweep.values.errors import UserCodeError
 

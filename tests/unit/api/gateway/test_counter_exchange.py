@@ -14,7 +14,8 @@ from podium.api.gateway.counter_exchange import CounterExchange, summed
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.prediction import Outcome
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.inference_fakes import ScriptedAggregator, snapshot, traffic
 

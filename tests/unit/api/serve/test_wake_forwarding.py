@@ -12,7 +12,7 @@ import pytest
 from podium.api.serve.wake_forwarding import WakeForwarding
 from podium.db.schema.postgres_engine import PostgresDatabase, session_name
 from podium.sweep.runtime.component_lifecycle import wake_component
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.postgres_server import ADMIN, PostgresServer, postgres_server
 
 NAME = "wake_forwarding"

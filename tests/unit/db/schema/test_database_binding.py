@@ -18,7 +18,8 @@ from podium.db.schema.open_database import open_database_of
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.schema.prepare_database import prepare
-from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError
 from tests.postgres_server import PostgresServer, postgres_server
 

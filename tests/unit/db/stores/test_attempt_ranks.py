@@ -11,7 +11,7 @@ from podium.db.integrity import row_checks
 from podium.db.queries import scheduler_recovery
 from podium.db.stores import attempt_ranks, attempt_totals, devices
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState

@@ -21,7 +21,8 @@ from podium.sweep.data import datasets
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.node_agent.agent import NodeAgent
 from podium.sweep.protocol.agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, nonce

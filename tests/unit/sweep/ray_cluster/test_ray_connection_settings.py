@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.sweep.ray_cluster import ray_connection_settings
-from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 
 def test_ray_is_ready_when_its_address_file_has_content(tmp_path: Path) -> None:

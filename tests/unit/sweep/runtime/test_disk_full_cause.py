@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime import disk_full_cause
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.disk_space import DiskSpace
-from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.attempt_outcomes import ReportedOutcome

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.file_cleanup import clean_up_attempt, clean_up_before
 from podium.sweep.values.failure_causes import Cause
 from tests.rig import DATA, Rig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import artifacts
 from podium.sweep.values.errors import UserCodeError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process.interval_end import IntervalEnd, IntervalEnded
 from podium.sweep.values.assignment import Interval
 from podium.sweep.values.errors import UserCodeError

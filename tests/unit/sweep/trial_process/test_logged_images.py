@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.logged_images import ImageLimits, ScriptImages, image_bytes, save
 from podium.sweep.values import image_names
