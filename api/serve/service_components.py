@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.serve.child_process import ChildProcess
@@ -67,3 +67,8 @@ def components_of(settings: ServiceSettings) -> Iterator[Component]:
             continue
         for name in settings.gateway_names if kind == "gateway" else (kind,):
             yield Component(name, kind)
+
+
+def of_kinds(components: Mapping[str, Component], kinds: Sequence[str]) -> list[Component]:
+    """The components of these kinds, in the order of the kinds."""
+    return [component for kind in kinds for component in components.values() if component.kind == kind]

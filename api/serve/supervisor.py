@@ -7,12 +7,10 @@ scheduler with it. When this process dies, all processes that it started die too
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from pathlib import Path
 from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
+from podium.api.serve.component_status_writer import StatusWriter
 from podium.api.serve.database_watch import DatabaseWatch
 from podium.api.serve.missed_heartbeats import Heartbeats, ProcessStatus
 from podium.api.serve.service_components import (
@@ -32,10 +31,11 @@ from podium.api.serve.service_components import (
     ON_RAY,
     Component,
     components_of,
+    of_kinds,
 )
-from podium.sweep.ray_cluster import ray_component, ray_connection_settings
-from podium.sweep.runtime import certificate_pin, process_liveness
-from podium.sweep.runtime.atomic_files import write_atomic
+from podium.api.serve.stop_order import stop_components
+from podium.sweep.ray_cluster import ray_connection_settings
+from podium.sweep.runtime import process_liveness
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.fail_points import fail_point
@@ -45,14 +45,11 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.values.errors import PodiumError, ServiceError
 
-RELEASE_S = 2.0  # of the lease; after that it expires
-STOP_S = 7.0  # of the components; Ray's guardian has its own, shorter, limit
 TICK_S = 1.0
 DISK_FULL_BYTES = 1 << 20
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
 STABLE_S = 30.0  # uptime after which the backoff is reset
 _EPOCH = re.compile(rb"epoch=([0-9]+)\n")
-_STOP_ORDER = ("gateway", "api", "host", "scheduler", "nodes", "notifier")
 
 
 class Supervisor:
@@ -82,7 +79,7 @@ class Supervisor:
         self._tick_s = tick_s
         self._components = {component.name: component for component in components_of(settings)}
         after = (*AFTER_RAY, "leadership") if settings.joined else AFTER_RAY  # which reads the id of the Ray cluster
-        for component in self._of_kinds(after):
+        for component in of_kinds(self._components, after):
             component.due_s = None
         self._epoch = None if settings.database_url_file else 0  # of the lease while this service leads; 0: needs none
         if self._epoch is None:
@@ -92,10 +89,9 @@ class Supervisor:
         self.restarting = False  # whether trials on nodes continue for the next start
         self._announced = False
         self._heartbeats = heartbeats or Heartbeats()
-        self._write_error = ""  # why the service file could not be written
+        self._status = StatusWriter(settings, log)
         self._ray_address = ""
         self._has_saved_settings = False
-        self._certificate = certificate_pin.read_certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database_watch: DatabaseWatch | None = None
         others = ray_connection_settings.OTHER_RAY_VARIABLES
         of_ray = ray_connection_settings.environment(
@@ -164,7 +160,7 @@ class Supervisor:
             if component.process is not None and component.process.poll() is not None:
                 self._on_exit(component)
         self._check_heartbeats(time.monotonic())
-        if self._write_error:
+        if self._status.has_failed:
             self.publish()
 
     def _check_heartbeats(self, now_s: float) -> None:
@@ -201,10 +197,6 @@ class Supervisor:
         for component in self._components.values():
             if component.due_s is not None and time.monotonic() >= component.due_s:
                 self._start(component)
-
-    def _of_kinds(self, kinds: Sequence[str]) -> list[Component]:
-        """The components of these kinds, in the order of the kinds."""
-        return [component for kind in kinds for component in self._components.values() if component.kind == kind]
 
     # One component.
 
@@ -281,7 +273,7 @@ class Supervisor:
 
     def _hold_back(self, kinds: Sequence[str]) -> None:
         """Do not start these before this service leads."""
-        for component in self._of_kinds(kinds):
+        for component in of_kinds(self._components, kinds):
             component.due_s, component.stands_by = None, True
 
     def _on_leadership(self, epoch: int | None) -> None:
@@ -298,7 +290,7 @@ class Supervisor:
             self._log("another service leads now: scheduler and host of this one are stopped, and it stands by")
         else:
             self._log("another service leads; this one stands by")
-        for component in self._of_kinds((*LEADER_ELECTED, *LEADER_ONLY)):
+        for component in of_kinds(self._components, (*LEADER_ELECTED, *LEADER_ONLY)):
             if (before is not None and component.process is not None) or component.kind in LEADER_ONLY:
                 self._kill(component)
                 component.due_s, component.stands_by = time.monotonic(), False
@@ -314,9 +306,9 @@ class Supervisor:
         component.ready = component.ever_ready = True
         self._heartbeats.record(component.name, time.monotonic())  # it may hang before it sends the first one
         if component.name == "ray":
-            for each in self._of_kinds(ON_RAY):
+            for each in of_kinds(self._components, ON_RAY):
                 self._send_lines(each)
-            for each in self._of_kinds((*AFTER_RAY, "leadership")):
+            for each in of_kinds(self._components, (*AFTER_RAY, "leadership")):
                 if each.process is None:
                     each.due_s = time.monotonic()
         self.publish()
@@ -355,7 +347,7 @@ class Supervisor:
         component.due_s = time.monotonic() + component.backoff_s
         component.backoff_s = min(component.backoff_s * 2, MAX_BACKOFF_S)
         if component.name == "ray":
-            for each in self._of_kinds(ON_RAY):
+            for each in of_kinds(self._components, ON_RAY):
                 self._kill(each)
                 each.due_s = time.monotonic()
                 each.restarts += 1
@@ -398,70 +390,13 @@ class Supervisor:
     # The service.
 
     def _stop_all(self) -> None:
-        """Stop the components in order: the scheduler kills its trials through Ray; Ray is last."""
-        end = time.monotonic() + STOP_S
-        # A scheduler that is terminated ends all trials.
         hands_over = self.restarting or self._settings.standby  # to the next start, or to the standby
-        if hands_over:
-            for component in self._of_kinds(ON_RAY):
-                self._kill(component)
-        order = [kind for kind in _STOP_ORDER if not (hands_over and kind in ON_RAY)]
-        for component in self._of_kinds(order):
-            if component.process is not None and component.process.poll() is None:
-                component.process.terminate()
-        for component in self._of_kinds(order):
-            self._wait(component, end)
-        for component in self._of_kinds(("leadership",)):  # when the others write no more: it releases the lease
-            if component.process is not None and component.process.poll() is None:
-                component.process.terminate()
-            self._wait(component, time.monotonic() + RELEASE_S)
-        for component in self._of_kinds(ON_RAY):
-            self._kill(component)
-        ray = self._components["ray"].process
-        if ray is not None and ray.poll() is None:
-            ray.terminate()
-        self._wait(self._components["ray"], time.monotonic() + 2 * ray_component.STOP_S)
-        kill_orphans(set())
+        stop_components(self._components, kill=self._kill, hands_over=hands_over, log=self._log)
         self._settings.data.service_file.unlink(missing_ok=True)
 
-    def _wait(self, component: Component, end_s: float) -> None:
-        if component.process is None:
-            return
-        try:
-            component.process.wait(max(0.05, end_s - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._log(f"{component.name} did not exit in time; killing it")
-            component.process.kill()
-            component.process.wait()
-
     def publish(self) -> None:
-        """Write the state of all components to the service file. Reports a failure once."""
-        settings = self._settings
-        components = [
-            {
-                "name": component.name,
-                "pid": None if component.process is None else component.process.pid,
-                "state": component.state,
-                "restarts": component.restarts,
-            }
-            for component in self._components.values()
-        ]
-        about = {
-            "url": settings.url,
-            "gateway_url": settings.gateway_url,
-            "certificate": self._certificate,
-            "pid": os.getpid(),
-            "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *components],
-        }
-        try:
-            write_atomic(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
-        except OSError as error:  # a full disk does not end the service: reads still work
-            reason = error.strerror or str(error)
-            if reason != self._write_error:
-                self._log(f"cannot write {settings.data.service_file}: {reason}; retrying")
-            self._write_error = reason
-        else:
-            self._write_error = ""
+        """Write the state of all components to the service file."""
+        self._status.write(self._components.values())
 
 
 def _open_null() -> int:
