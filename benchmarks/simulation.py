@@ -40,7 +40,8 @@ from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.slots.slot import FLUSH_S, POLL_S
+from podium.sweep.slots.scheduler_session import POLL_S
+from podium.sweep.slots.slot import FLUSH_S
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device

@@ -93,7 +93,7 @@ class RaySlot(Slot):
 
     def _end_when_abandoned(self, abandoned_s: float) -> None:
         """End this process when the scheduler has not called for long: Ray would reserve the device permanently."""
-        while (left_s := self._called_s + abandoned_s - time.monotonic()) > 0:
+        while (left_s := self._session.called_s + abandoned_s - time.monotonic()) > 0:
             time.sleep(left_s)
         os._exit(0)
 

@@ -18,6 +18,8 @@ Modules:
     rank_watch              Watches one rank of an attempt on several devices: whether it joins the others, and whether
                             it is idle
     running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
+    scheduler_session       Which scheduler a slot belongs to, and which of its calls count
     slot                    One slot: a reserved device, its fork servers, and the attempt that runs on it
+    trial_connection        The connection to the process of an attempt: reads its messages, and sends it answers
     trial_log               The log of one attempt: the beginning and the end of its output, limited in size
 """

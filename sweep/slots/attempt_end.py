@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 from podium.sweep.protocol.fork_server_messages import AttemptExited
 from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.values.assignment import AttemptKey
-from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, exit_name, storable
+from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, Kill, ReportedOutcome, exit_name, storable
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
@@ -70,3 +71,16 @@ def failed(key: AttemptKey, started_at: float, message: str) -> Ended:
     """The end of an attempt that failed because of the infrastructure."""
     cause = Cause.INFRASTRUCTURE
     return Ended(key, TrialState.FAILED, started_at, time.time(), cause=cause, message=storable(message[:MAX_MESSAGE]))
+
+
+def before_start(key: AttemptKey, cause: Cause) -> Ended:
+    """The end of an attempt that was stopped before its process started."""
+    now = time.time()
+    return Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(None, -signal.SIGTERM, Kill(cause)))
+
+
+def refused(key: AttemptKey, reason: str, cause: Cause, *, interrupted: bool = False) -> Ended:
+    """The end of an attempt that could not be started."""
+    now = time.time()
+    outcome = ReportedOutcome(TrialState.FAILED, cause=cause, message=reason, interrupted=interrupted)
+    return Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(outcome, 0, None))

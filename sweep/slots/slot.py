@@ -12,7 +12,6 @@ from the trial.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import os
@@ -46,13 +45,14 @@ from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.file_transfer import FileTransfer, reason_and_cause
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
-from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.rank_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
+from podium.sweep.slots.scheduler_session import POLL_S, SchedulerSession
+from podium.sweep.slots.trial_connection import read_messages, send_answers
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
-from podium.sweep.values.attempt_outcomes import Kill, ReportedOutcome
-from podium.sweep.values.errors import FencedError, UserCodeError
+from podium.sweep.values.attempt_outcomes import Kill
+from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_classification import disk_is_full
 from podium.sweep.values.slot_events import (
@@ -67,13 +67,10 @@ from podium.sweep.values.slot_events import (
     SuggestRequested,
     shifted,
 )
-from podium.sweep.values.states import TrialState
 
-POLL_S = 10.0
 ABANDONED_CHECK_S = 1.0
 KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no scheduler has acknowledged
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
-READ_BYTES = 64 << 10
 _MB = 1 << 20
 _URGENT = (DeviceReleased, Ended, RankIdle, StoreOpened, StudyRequested, SuggestRequested)
 log = logging.getLogger("podium.slot")
@@ -116,13 +113,8 @@ class Slot:
         self._changes = Changes()
         self._transfer = FileTransfer(self._files, self._changes, self._release)
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
-        self._epoch = 0  # of the scheduler that opened this slot last
-        self._session = 0  # of that scheduler
-        self._poll_s = POLL_S
-        self._abandoned_s = math.inf
-        self._called_s = time.monotonic()  # when the scheduler called last
+        self._session = SchedulerSession()
         self._watch: asyncio.Task[None] | None = None  # for calls that do not come
-        self._call = 0  # the newest call of this session
         self._running: RunningAttempt | None = None
         self._folders: deque[tuple[AttemptKey, str]] = deque(maxlen=KNOWN_FOLDERS)  # of the last attempts
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,14 +133,10 @@ class Slot:
         off, and the attempt repeated elsewhere. Raises `FencedError` if a scheduler with a higher epoch has opened this
         slot: the caller has been replaced.
         """
-        if epoch < self._epoch:
-            raise FencedError(f"slot {self._name} belongs to the scheduler with epoch {self._epoch}, not {epoch}")
-        self._epoch = epoch
-        self._poll_s, self._abandoned_s, self._called_s = poll_s, abandoned_s, time.monotonic()
+        self._session.check(epoch, self._name)
+        self._session.open(epoch, poll_s, abandoned_s)
         if self._watch is None and not math.isinf(abandoned_s):
             self._watch = self._spawn(self._end_abandoned_attempts())
-        self._session += 1
-        self._call = 0
         async with self._command_lock:  # the effect of commands of an earlier session is part of the description
             if self._running is None:
                 await self.fork_servers.select()
@@ -162,12 +150,11 @@ class Slot:
         order, since Ray may start the methods of an asynchronous actor in another order than they were called. A call
         that is sent again, because it is unknown whether it arrived, is executed once.
         """
-        await self._changes.wait_until(lambda: session != self._session or call <= self._call + 1)
-        if session != self._session or call < self._call:
+        await self._changes.wait_until(lambda: self._session.may_start(session, call))
+        is_first = self._session.start(session, call)
+        if is_first is None:
             return SUPERSEDED
-        self._called_s = time.monotonic()
-        if call > self._call:
-            self._call = call
+        if is_first:
             self._acknowledge(acknowledged)
             async with self._command_lock:  # a stop waits until its attempt has been started
                 for command in decode_commands(commands):
@@ -175,9 +162,9 @@ class Slot:
             self._changes.notify()
 
         def is_superseded() -> bool:
-            return (session, call) != (self._session, self._call)
+            return self._session.is_superseded(session, call)
 
-        if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), self._poll_s):
+        if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), self._session.poll_s):
             return join_events([])
         if not is_superseded() and not self.events.is_urgent:
             await self._changes.wait_until(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)
@@ -187,7 +174,7 @@ class Slot:
         """The state of this slot for a new session."""
         return SlotDescription(
             name=self._name,
-            session=self._session,
+            session=self._session.number,
             pid=os.getpid(),
             visible=self._device.visible,
             uuid=self._device.uuid,
@@ -213,7 +200,7 @@ class Slot:
         if isinstance(command, StopAttempt) and self._fetching is not None and self._key == command.key:
             self._fetching.task.cancel()
             self._fetching = None
-            self._end_before_start(command.key, command.cause)
+            self._emit(attempt_end.before_start(command.key, command.cause))
             return
         running = self._attempt(command.key)
         if running is None:
@@ -234,14 +221,7 @@ class Slot:
         if len(running.unsent) < MAX_UNSENT_ANSWERS:
             running.unsent.append(encode_to_trial(answer))
         if running.answering is None or running.answering.done():
-            running.answering = self._spawn(self._send(running))
-
-    async def _send(self, running: RunningAttempt) -> None:
-        """Send the answers whole and in order: a page of a study is larger than the socket's buffer."""
-        with contextlib.suppress(OSError):
-            while running.unsent:
-                await asyncio.get_running_loop().sock_sendall(running.connection, running.unsent[0])
-                running.unsent.popleft()
+            running.answering = self._spawn(send_answers(running))
 
     # The attempt.
 
@@ -320,7 +300,9 @@ class Slot:
         usage = UsageWatch(running, self._limits, self.events, self._emit, self._device.uuid)
         watches = [self._spawn(watch) for watch in (usage.run(), *self._limits.disk_watches(running))]
         try:
-            await self._read_messages(running)
+            await read_messages(
+                running, self.events, self._changes, on_line=self._on_line, on_too_long=self._on_too_long
+            )
         except Exception:
             log.exception("failed to read the messages of attempt %s", running.key)
             self._limits.kill(
@@ -393,30 +375,6 @@ class Slot:
 
     # Messages of the trial process, and replies of the fork server.
 
-    async def _read_messages(self, running: RunningAttempt) -> None:
-        """Handle messages until the process has closed its end of the connection."""
-        loop = asyncio.get_running_loop()
-        buffer = b""
-        while True:
-            if self.events.is_full:
-                running.reading_paused = True
-                await self._changes.wait_until(lambda: not self.events.is_full or running.exited is not None)
-                running.reading_paused = False
-            try:
-                content = await loop.sock_recv(running.connection, READ_BYTES)
-            except OSError:
-                return
-            if not content:
-                return
-            running.last_message_s = time.monotonic()
-            *lines, buffer = (buffer + content).split(b"\n")
-            for line in lines:
-                self._on_line(running, line)
-            if len(buffer) > MAX_LINE_BYTES:
-                message = f"the trial sent a message of more than {MAX_LINE_BYTES:,} bytes"
-                self._limits.kill(running, Kill(Cause.BAD_REPORT, message))
-                buffer = b""
-
     def _on_line(self, running: RunningAttempt, line: bytes) -> None:
         event = running.receive(line)
         if running.assignment.rank > 0:
@@ -425,6 +383,10 @@ class Slot:
             running.saved[event.name] = event  # recorded when the head has the file
         elif event is not None:
             self._emit(event)
+
+    def _on_too_long(self, running: RunningAttempt) -> None:
+        message = f"the trial sent a message of more than {MAX_LINE_BYTES:,} bytes"
+        self._limits.kill(running, Kill(Cause.BAD_REPORT, message))
 
     def _on_reply(self, reply: AttemptReply) -> None:
         running = self._running
@@ -452,11 +414,10 @@ class Slot:
         One task of the slot: a task for each attempt would outlive short attempts by its sleep.
         """
         while True:
-            await asyncio.sleep(min(ABANDONED_CHECK_S, self._abandoned_s))
+            await asyncio.sleep(min(ABANDONED_CHECK_S, self._session.abandoned_s))
             running = self._running
-            abandoned = time.monotonic() - self._called_s > self._abandoned_s
-            if abandoned and running is not None and running.exited is None and running.kill is None:
-                reason = f"no scheduler has called for {self._abandoned_s:g} s"
+            if self._session.is_abandoned and running is not None and running.exited is None and running.kill is None:
+                reason = f"no scheduler has called for {self._session.abandoned_s:g} s"
                 self._limits.kill(running, Kill(Cause.NODE_LOST, reason))
 
     # Events.
@@ -480,16 +441,10 @@ class Slot:
         except FilesError as error:
             log.warning("files of attempt %s stay on this node: %s", ended.assignment.key, error)
 
-    def _end_before_start(self, key: AttemptKey, cause: Cause) -> None:
-        now = time.time()
-        self._emit(Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(None, -signal.SIGTERM, Kill(cause))))
-
     def _refuse(
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
     ) -> None:
-        now = time.time()
-        outcome = ReportedOutcome(TrialState.FAILED, cause=cause, message=reason, interrupted=interrupted)
-        self._emit(Ended(key=key, started_at=now, ended_at=now, **attempt_outcome(outcome, 0, None)))
+        self._emit(attempt_end.refused(key, reason, cause, interrupted=interrupted))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
