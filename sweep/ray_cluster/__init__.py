@@ -12,12 +12,12 @@ Modules:
     joined_raylet            The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
                              that it gets no trials
     joined_timings           Waits and time limits of a service on a Ray cluster of others
-    keeper_component         Runs the process template and the agent of a node whose Ray belongs to others under a
-                             guardian
     node_component           Runs the raylet, the agent and the process template of a node under a guardian, like
                              `ray_component` on the head
     node_keeper              An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                              it with itself
+    node_keeper_component    Runs the process template and the agent of a node whose Ray belongs to others under a
+                             guardian
     node_keepers             The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each
                              node
     own_devices              The devices of the head and of the nodes that have joined it: each has slots

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, study_requests_from_trials
+from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, trial_study_queries
 from podium.db.schema.engine import Database
 from podium.db.stores import (
     attempt_ranks,
@@ -214,7 +214,7 @@ class DatabaseRecorder:
     def read_study(self, sweep_id: int, request: StudyRequested) -> dict[str, Any]:
         """The answer to a trial's query of its study, as plain JSON values; in any thread."""
         with self._database.read() as connection:
-            return study_requests_from_trials.answer_query(connection, sweep_id, request)
+            return trial_study_queries.answer_query(connection, sweep_id, request)
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

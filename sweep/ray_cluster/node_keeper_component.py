@@ -1,7 +1,8 @@
 """Runs the process template and the agent of a node whose Ray belongs to others under a guardian.
 
-`python -P -m podium.sweep.ray_cluster.keeper_component FILE`, started by the node keeper, an actor. It ends on SIGTERM,
-or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but its cache.
+`python -P -m podium.sweep.ray_cluster.node_keeper_component FILE`, started by the node keeper, an actor. It ends on
+SIGTERM, or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but
+its cache.
 """
 
 from __future__ import annotations

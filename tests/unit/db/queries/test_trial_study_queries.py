@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.db.queries import study_requests_from_trials
+from podium.db.queries import trial_study_queries
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, ParamDefined
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, StudyRequested
@@ -19,7 +19,7 @@ def _answer(service: ServiceRig, sweep_id: int, what: str, number: int = 0, **si
     asked = StudyRequested(AttemptKey(1, 1), 1, what, number)
     with service.database.read() as connection:
         found: dict[str, Any] = json.loads(
-            json.dumps(study_requests_from_trials.answer_query(connection, sweep_id, asked, **sizes))
+            json.dumps(trial_study_queries.answer_query(connection, sweep_id, asked, **sizes))
         )
         return found
 
