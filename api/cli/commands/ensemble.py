@@ -29,36 +29,16 @@ Version = Annotated[int | None, typer.Option(metavar="N", help="version number; 
 
 
 @app.command("build")
+@options.takes_version_options
 def build(
-    sweep_id: options.Sweep = None,
-    trials: options.Trials = None,
-    k: options.K = None,
-    select: options.Selecting = None,
-    bags: options.Bags = None,
-    combine: options.Combining = None,
-    weights: options.Weights = None,
-    calibrate: options.Calibrate = None,
-    fit_on: options.FitOn = None,
-    force: options.Force = None,
-    mode: options.Modes = None,
-    deadline_ms: options.DeadlineMs = None,
-    quorum: options.Quorum = None,
-    replicas: options.Replicas = None,
-    placement: options.Placing = None,
-    devices: options.Devices = None,
-    precision: options.Precise = None,
-    max_loss_increase: options.MaxLossIncrease = None,
     name: Annotated[str | None, typer.Option(help="default: the sweep's name with a number")] = None,
     wait: Wait = True,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
+    **version: Any,
 ) -> None:
     """Build an ensemble of a sweep's best trials or of given ones. Ctrl-C stops waiting; the build continues."""
-    body = lazy.ensemble_build_request.request(
-        sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
-        fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase, name=name,
-    )  # fmt: skip
+    body = lazy.ensemble_build_request.request(**version, name=name)
     with lazy.Client.of(data_dir) as client:
         ensemble = client.build_ensemble(**body)
         if wait:
@@ -74,39 +54,18 @@ def build(
 
 
 @version_app.command("add")
+@options.takes_version_options
 def add_version(
     ensemble: options.Name,
-    sweep_id: options.Sweep = None,
-    trials: options.Trials = None,
-    k: options.K = None,
-    select: options.Selecting = None,
-    bags: options.Bags = None,
-    combine: options.Combining = None,
-    weights: options.Weights = None,
-    calibrate: options.Calibrate = None,
-    fit_on: options.FitOn = None,
-    force: options.Force = None,
-    mode: options.Modes = None,
-    deadline_ms: options.DeadlineMs = None,
-    quorum: options.Quorum = None,
-    replicas: options.Replicas = None,
-    placement: options.Placing = None,
-    devices: options.Devices = None,
-    precision: options.Precise = None,
-    max_loss_increase: options.MaxLossIncrease = None,
     canary: Annotated[
         float | None, typer.Option("--canary-share", metavar="SHARE", help="share of the requests, between 0 and 1")
     ] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
+    **version: Any,
 ) -> None:
     """Build another version. It replaces the active one when ready, or serves a share as a canary until `promote`."""
-    body = lazy.ensemble_build_request.request(
-        sweep_id, weights, trial_ids=trials, k=k, select=select, bags=bags, combine=combine, calibrate=calibrate,
-        fit_on=fit_on, force=force, mode=mode, deadline_ms=deadline_ms, quorum=quorum, replicas=replicas,
-        placement=placement, devices=devices, precision=precision, max_loss_increase=max_loss_increase,
-        canary_share=canary,
-    )  # fmt: skip
+    body = lazy.ensemble_build_request.request(**version, canary_share=canary)
     with lazy.Client.of(data_dir) as client:
         _print(client.add_version(ensemble, **body), as_json)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
 import typer
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 Name = Annotated[str, typer.Argument(metavar="ENSEMBLE", help="id or name of an ensemble")]
 Names = Annotated[list[str], typer.Argument(metavar="ENSEMBLE...", help="ids or names of ensembles")]
@@ -64,3 +68,27 @@ MaxLossIncrease = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="share by which a lower precision may raise a member's loss; default 0.01"),
 ]
+
+_OF_VERSIONS = {
+    "sweep_id": Sweep, "trial_ids": Trials, "k": K, "select": Selecting, "bags": Bags, "combine": Combining,
+    "weights": Weights, "calibrate": Calibrate, "fit_on": FitOn, "force": Force, "mode": Modes,
+    "deadline_ms": DeadlineMs, "quorum": Quorum, "replicas": Replicas, "placement": Placing, "devices": Devices,
+    "precision": Precise, "max_loss_increase": MaxLossIncrease,
+}  # fmt: skip
+
+
+def takes_version_options(command: Command) -> Command:
+    """Let Typer pass `command` what describes a version; in its help after the arguments of the command."""
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _OF_VERSIONS.items()
+    ]
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in inspect.signature(command, eval_str=True).parameters.values()
+        if each.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    arguments = [each for each in own if each.default is inspect.Parameter.empty]
+    options = [each for each in own if each.default is not inspect.Parameter.empty]
+    command.__signature__ = inspect.Signature([*arguments, *shared, *options])  # type: ignore[attr-defined]
+    return command
