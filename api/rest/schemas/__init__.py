@@ -7,7 +7,8 @@ Modules:
     device_schemas    Response models for devices
     interval_schemas  Responses about populations: intervals, and schedules of configurations
     json_response     Responses of plain values, for routes that return many of them
-    query_parameters  Query parameters of all routes that filter, sort or page through trials
+    query_parameters  Query parameters of all routes that filter, sort or page through trials, or read the files of an
+                      attempt
     sweep_schemas     Response models for sweeps, their budgets, warnings and provenance
     trial_schemas     Response models for trials, their attempts and artifacts
 """

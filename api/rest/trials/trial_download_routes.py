@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import BinaryIO
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
+from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.trials.trial_files import open_kept
 from podium.db.queries import trial_attempts
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular_in
-from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
@@ -28,10 +28,8 @@ CHUNK_BYTES = 256 << 10
 @router.get("/{trial_id}/log/whole", dependencies=[viewer], response_class=StreamingResponse)
 def download_log(
     trial_id: RowId,
-    attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
-    rank: Annotated[
-        int, Query(ge=0, lt=MAX_DEVICES, description="of a trial with a process on each of several devices")
-    ] = 0,
+    attempt: AttemptNumber = None,
+    rank: Rank = 0,
     service: ServiceContext = context,
 ) -> StreamingResponse:
     """The stored output of an attempt as a file; by default of the current attempt."""

@@ -15,6 +15,7 @@ from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
 from podium.api.rest.trials.trial_view import detail_of
 from podium.api.use_cases import trial_commands
@@ -23,7 +24,6 @@ from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, t
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.regular_files import open_regular
-from podium.sweep.spec.resources import MAX_DEVICES
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
@@ -139,10 +139,8 @@ def show_metric_summaries(trial_id: RowId, service: ServiceContext = context) ->
 @router.get("/{trial_id}/log", dependencies=[viewer], response_class=PlainTextResponse)
 def show_log(
     trial_id: RowId,
-    attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
-    rank: Annotated[
-        int, Query(ge=0, lt=MAX_DEVICES, description="of a trial with a process on each of several devices")
-    ] = 0,
+    attempt: AttemptNumber = None,
+    rank: Rank = 0,
     tail_bytes: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 64 << 10,
     from_byte: Annotated[
         int | None, Query(ge=0, description="read up to 1 MB from this offset, instead of the end")
