@@ -18,6 +18,7 @@ from benchmarks import (
     ingest,
     node_faults,
     nodes,
+    on_gpu,
     on_postgres,
     population,
     proposals,
@@ -59,6 +60,7 @@ BENCHMARKS: tuple[Numbered, ...] = (
     (frozenset({20}), node_faults.run),
     (frozenset({21}), population.run),
     (frozenset({22}), on_postgres.run),
+    (frozenset({23}), on_gpu.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 LONG = frozenset({16, 17})  # only measured when named: more than 20 minutes each

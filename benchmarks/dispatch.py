@@ -76,9 +76,9 @@ def podium_trials(trials: int, seed: int) -> SweepTimes:
         return timed_sweep(client, document("trivial:objective", parameters, trials, seed=seed))
 
 
-def ray_trials(kind: str, trials: int, seed: int) -> float:
-    """Milliseconds per trial, in a new Ray. Raises `CalledProcessError`."""
-    command = [sys.executable, "-m", "benchmarks.ray_tune", kind, str(trials), str(seed)]
+def ray_trials(kind: str, trials: int, seed: int, *devices: str) -> float:
+    """Milliseconds per trial, in a new Ray; `devices`: "gpu", or nothing. Raises `CalledProcessError`."""
+    command = [sys.executable, "-m", "benchmarks.ray_tune", kind, str(trials), str(seed), *devices]
     said = subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     answer = json.loads(said.stdout.decode().strip().splitlines()[-1])
     return 1e3 * float(answer["took_s"]) / trials

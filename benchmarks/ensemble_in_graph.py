@@ -65,6 +65,7 @@ ADDED_MS = 0.25
 EPOCH = 1
 CALLS = (15, 1000)  # at least, at most
 CALLS_S = 4.0
+CPU = torch.device("cpu")
 POLICY = ("OMP_WAIT_POLICY", "PASSIVE")  # as the process template sets for members
 
 Rows = NDArray[np.float32]
@@ -158,12 +159,12 @@ def as_member() -> Iterator[None]:
             os.environ[name] = before
 
 
-def one_ensemble(kind: Kind, members: int, plan: Plan) -> list[Measured]:
-    """Measure all batch sizes of one ensemble: its own time and the loop's."""
+def one_ensemble(kind: Kind, members: int, plan: Plan, device: torch.device = CPU) -> list[Measured]:
+    """Measure all batch sizes of one ensemble: its own time and the loop's. `device`: of the loop's networks."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         torch.set_num_threads(available_cores())  # the maximum for the ensemble
         ensemble = warm_ensemble(saved(Path(folder), kind, members), kind.features)
-        loop = plain_loop([_network(kind, seed) for seed in range(members)])
+        loop = plain_loop([_network(kind, seed).to(device) for seed in range(members)], device)
     found, used = [], ensemble.plan()["threads"]
     for rows, chosen in zip(ROWS, ensemble.plan()["groups"][0]["sizes"], strict=True):
         name = f"{members} {kind.name}s, {rows} row{'s' * (rows > 1)}"
@@ -183,14 +184,14 @@ def one_ensemble(kind: Kind, members: int, plan: Plan) -> list[Measured]:
     return found
 
 
-def plain_loop(networks: list[nn.Module]) -> Callable[[Rows], tuple[Rows, Rows]]:
+def plain_loop(networks: list[nn.Module], device: torch.device = CPU) -> Callable[[Rows], tuple[Rows, Rows]]:
     """The loop that a user would write without Podium."""
 
     @torch.inference_mode()
     def predict(inputs: Rows) -> tuple[Rows, Rows]:
-        rows = torch.from_numpy(inputs)
+        rows = torch.from_numpy(inputs).to(device)
         predictions = torch.stack([torch.softmax(network(rows), dim=1) for network in networks])
-        return predictions.numpy(), predictions.mean(dim=0).numpy()
+        return predictions.cpu().numpy(), predictions.mean(dim=0).cpu().numpy()
 
     return predict
 

@@ -1,6 +1,7 @@
 """Ray Tune on trivial trials, as its documentation runs them; a process of its own that prints one JSON line.
 
-`python -m benchmarks.ray_tune fresh|reused TRIALS SEED`. Two trials at a time with one CPU each, `OptunaSearch` with
+`python -m benchmarks.ray_tune fresh|reused TRIALS SEED [gpu]`. Two trials at a time with one CPU each (with `gpu`: one
+at a time with the GPU), `OptunaSearch` with
 its default sampler (TPE), default loggers, results in a temporary folder on disk. Only `Tuner.fit` is timed: Ray is
 already running.
 
@@ -25,9 +26,11 @@ SPACE = {name: tune.uniform(-1.0, 1.0) for name in "xyz"}
 
 
 def score(config: dict[str, float]) -> float:
-    """What `programs/trivial.py` computes."""
+    """What `programs/trivial.py` computes, or `programs/gpu_trials.py` where the trial has a GPU."""
     import torch  # imported in the trial, as there
 
+    if torch.cuda.is_available():
+        return float((torch.tensor([config[name] for name in "xyz"], device="cuda") ** 2).sum())
     return float((torch.zeros(3) + 1).sum()) + sum(config[name] ** 2 for name in "xyz")
 
 
@@ -50,17 +53,18 @@ class Objective(tune.Trainable):  # type: ignore[misc]
         return True
 
 
-def fit(kind: str, trials: int, seed: int) -> float:
+def fit(kind: str, trials: int, seed: int, *, gpu: bool = False) -> float:
     """The duration of `Tuner.fit` in seconds. Raises `RuntimeError` unless every trial finished."""
+    trainable = Objective if kind == "reused" else objective  # one CPU each is Tune's default
     with tempfile.TemporaryDirectory(prefix="ray-bench-") as folder:
         tuner = tune.Tuner(
-            Objective if kind == "reused" else objective,  # one CPU each is Tune's default
+            tune.with_resources(trainable, {"cpu": 1, "gpu": 1}) if gpu else trainable,
             param_space=SPACE,
             tune_config=tune.TuneConfig(
                 metric="score",
                 mode="min",
                 num_samples=trials,
-                max_concurrent_trials=2,
+                max_concurrent_trials=1 if gpu else 2,
                 search_alg=OptunaSearch(seed=seed),
                 reuse_actors=kind == "reused",
             ),
@@ -81,8 +85,9 @@ def fit(kind: str, trials: int, seed: int) -> float:
 def main() -> None:
     """See the module."""
     kind, trials, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    ray.init(num_cpus=2, include_dashboard=False)
-    took_s = fit(kind, trials, seed)
+    gpu = "gpu" in sys.argv[4:]
+    ray.init(num_cpus=2, num_gpus=1 if gpu else 0, include_dashboard=False)
+    took_s = fit(kind, trials, seed, gpu=gpu)
     ray.shutdown()
     print(json.dumps({"trials": trials, "took_s": took_s}))
 
