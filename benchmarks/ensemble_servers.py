@@ -132,9 +132,9 @@ def train(data_dir: Path, deadline_ms: float) -> list[str]:
 
 
 @contextlib.contextmanager
-def podium(data_dir: Path, mode: str, *, binary: bool = False) -> Iterator[Served]:
+def podium(data_dir: Path, mode: str, *, binary: bool = False, gateways: int = 1) -> Iterator[Served]:
     """One of the two ensembles on a new service: in Podium's own JSON, or by the Open Inference Protocol."""
-    with service(data_dir, DEVICES, own=True) as client:
+    with service(data_dir, DEVICES, own=True, options=("--gateways", str(gateways))) as client:
         client.start_ensemble(mode)
         try:
             yield _served(data_dir, client.wait_ensemble(mode), binary=binary)

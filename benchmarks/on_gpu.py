@@ -22,13 +22,14 @@ from typing import Any
 import torch
 
 from benchmarks import ensemble_in_graph
-from benchmarks.dispatch import TRIALS, ray_trials
+from benchmarks.dispatch import ray_trials
 from benchmarks.results import Figure, Row, at_most, ratio, times_less
 from benchmarks.run_settings import Plan
 from benchmarks.service import SweepTimes, document, fresh_service, timed_sweep
 from podium.api.client.client import Client
 from podium.sweep.runtime.gpu_usage import GpuMeter
 
+TRIALS = 60
 FRESH_TRIALS = 10  # of Ray Tune with a new actor each
 LARGE_TRIALS = 10  # sweeps of one trial with much memory
 LEFT_MB = 64  # memory that other processes may take meanwhile
@@ -44,7 +45,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         plan.say(f"row 23 is skipped: {MISSING}")
         return []
     trials, fresh_trials = (10, 2) if plan.quick else (TRIALS, FRESH_TRIALS)
-    repetitions = min(3, plan.repetitions)
+    repetitions = min(2, plan.repetitions)
     podium: list[SweepTimes] = []
     fresh, reused = [], []
     left: list[float] = []
@@ -71,9 +72,6 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     ours = [Figure(name, "us", tuple(each.ours_us for each in runs)) for name, runs in found.items()]
     loop = [Figure(name, "us", tuple(each.loop_us for each in runs)) for name, runs in found.items()]
     ratios = {name: statistics.median(each.ratio for each in runs) for name, runs in found.items()}
-    notes = (
-        f"{torch.cuda.get_device_name(0)}, CUDA {torch.version.cuda}; Ray Tune with fresh actors ran {fresh_trials}",
-    )
     targets = times_less(inside, peers[0], 100), at_most(memory, LEFT_MB), ensemble_in_graph.never_slower(ratios)
     about = f"{torch.cuda.get_device_name(0)}, CUDA {torch.version.cuda}; {fresh_trials} trials with fresh actors"
     return [

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from podium.api.client.client import Client
@@ -21,8 +21,13 @@ BAD_DATA_DIRECTORY = 3  # exit code of `serve` for an unusable database or data 
 
 
 @contextlib.contextmanager
-def service(data_dir: Path, devices: str = "auto", *, own: bool = False) -> Iterator[Client]:
-    """A client of the service on `data_dir`; starts one until the end of the block if none runs, or always if `own`."""
+def service(
+    data_dir: Path, devices: str = "auto", *, own: bool = False, options: Sequence[str] = ()
+) -> Iterator[Client]:
+    """A client of the service on `data_dir`; starts one until the end of the block if none runs, or always if `own`.
+
+    `options`: further ones of `podium serve`.
+    """
     if not own:
         with contextlib.suppress(ServiceError):
             client = Client.of(data_dir)
@@ -30,7 +35,7 @@ def service(data_dir: Path, devices: str = "auto", *, own: bool = False) -> Iter
             yield client
             client.close()
             return
-    process = _start(data_dir, devices)
+    process = _start(data_dir, devices, options)
     try:
         with _wait(process, data_dir) as client:
             yield client
@@ -48,7 +53,7 @@ def cancelled_on_interrupt(client: Client, sweep_id: int) -> Iterator[None]:
         raise
 
 
-def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
+def _start(data_dir: Path, devices: str, options: Sequence[str]) -> subprocess.Popen[str]:
     """Start `podium serve` on free ports. It dies with this process; Ctrl-C does not reach it directly."""
     command = [
         sys.executable,
@@ -62,7 +67,7 @@ def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
         devices,
     ]
     return subprocess.Popen(
-        [*command, "--port", "0", "--gateway-port", "0"],
+        [*command, "--port", "0", "--gateway-port", "0", *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -51,5 +51,5 @@ def test_out_of_range_input_fails_only_its_member(rig: UserRig) -> None:
     ensemble = whole(rig, ["embedding", "dropout"])
     ensemble.warm(16, budget_s=3.0)
     found = ensemble.predict(np.full((2, 16), 10, np.float32))
-    assert "10 are embedded" in found.failed[0] and np.isfinite(found.predictions[1]).all()
+    assert "embedding index out of range" in found.failed[0] and np.isfinite(found.predictions[1]).all()
     assert not ensemble.predict(ROWS).failed
