@@ -41,6 +41,7 @@ class Component:
     silent: bool = False
     ever_ready: bool = False
     restarts: int = 0
+    failed_starts: int = 0  # before it was ever ready
     started_s: float = 0.0
     backoff_s: float = FIRST_BACKOFF_S
     due_s: float | None = field(default=0.0)  # start time; None while it runs or waits for Ray

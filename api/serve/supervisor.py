@@ -48,6 +48,7 @@ from podium.sweep.values.errors import PodiumError, ServiceError
 TICK_S = 1.0
 DISK_FULL_BYTES = 1 << 20
 MAX_BACKOFF_S = 2.0  # a component that is killed repeatedly is back within 5 s
+LEADER_STARTS = 3  # failed ones of a component of a leader, after which a service with a standby ends
 STABLE_S = 30.0  # uptime after which the backoff is reset
 _EPOCH = re.compile(rb"epoch=([0-9]+)\n")
 
@@ -291,6 +292,7 @@ class Supervisor:
         else:
             self._log("another service leads; this one stands by")
         for component in of_kinds(self._components, (*LEADER_ELECTED, *LEADER_ONLY)):
+            component.failed_starts = 0
             if (before is not None and component.process is not None) or component.kind in LEADER_ONLY:
                 self._kill(component)
                 component.due_s, component.stands_by = time.monotonic(), False
@@ -335,8 +337,7 @@ class Supervisor:
         status = component.process.wait()
         if self._database_watch is not None:
             self._database_watch.check(status, self._last_line(component.name))
-        failed_to_start = status >= 0 and not component.ever_ready and not self._announced  # not if it was killed
-        if failed_to_start and not self._is_disk_full():
+        if self._failed_to_start(component, status) and not self._is_disk_full():
             raise ServiceError(f"{component.name} failed to start: {self._last_line(component.name)}")
         if time.monotonic() - component.started_s > STABLE_S:
             component.backoff_s = FIRST_BACKOFF_S
@@ -352,6 +353,17 @@ class Supervisor:
                 each.due_s = time.monotonic()
                 each.restarts += 1
         self.publish()
+
+    def _failed_to_start(self, component: Component, status: int) -> bool:
+        """Whether the service cannot start because this component exited, but was not killed.
+
+        Of two services, one may have lost the lease, or Ray its node, while this one was frozen: then what leads exits
+        before `_on_leadership` stops it. So only several exits in one term of leadership mean that it cannot start.
+        """
+        if status < 0 or component.ever_ready or self._announced:
+            return False
+        component.failed_starts += 1
+        return component.failed_starts >= (LEADER_STARTS if self._settings.standby and component.has_epoch else 1)
 
     def _is_disk_full(self) -> bool:
         """Whether the disk is full: then a component may fail to start, and is restarted until there is space."""

@@ -44,7 +44,8 @@ ADDRESS = "127.0.0.1:1"
 class Service:
     """A `serve` whose leadership the test decides."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, epoch: int = 0, failing: str = "", standby: bool = False) -> None:
+        """`epoch`: with which it leads from the start. `failing`: components that exit when they have an epoch."""
         self.data = DataDirectory(folder / "data")
         self.data.prepare()
         ray_connection_settings.ensure_token(self.data)
@@ -53,9 +54,14 @@ class Service:
         address = ray_connection_settings.address_file(self.runtime)
         address.parent.mkdir(parents=True)
         address.write_text(ADDRESS)
-        self.lead(0)
+        self.fail(failing)
+        self.lead(epoch)
         settings = ServiceSettings(
-            str(self.data.root), str(self.runtime.root), database_url_file="/nowhere", notify="/nowhere"
+            str(self.data.root),
+            str(self.runtime.root),
+            database_url_file="/nowhere",
+            notify="/nowhere",
+            standby=standby,
         )
         self.process = subprocess.Popen(
             [sys.executable, "-c", SUPERVISE, str(settings.save())],
@@ -66,6 +72,10 @@ class Service:
         """The service leads with this epoch, or not at all (0)."""
         (self.runtime.root / "epoch.new").write_text(str(epoch))
         (self.runtime.root / "epoch.new").rename(self.runtime.root / "epoch")
+
+    def fail(self, names: str) -> None:
+        """These components exit when they have an epoch."""
+        (self.runtime.root / "failing").write_text(names)
 
     def parts(self) -> dict[str, dict[str, Any]]:
         return {part["name"]: part for part in component_status_reader.read_components(self.data)}
@@ -130,3 +140,27 @@ def test_components_of_a_leader_wait_until_the_service_leads(service: Service) -
     said = service.close()
     assert "another service leads; this one stands by" in said and "this service leads, with epoch 3" in said
     assert "another service leads now: scheduler and host of this one are stopped, and it stands by" in said
+
+
+def test_leader_that_loses_the_lease_during_its_start_stands_by(tmp_path: Path) -> None:
+    service = Service(tmp_path, epoch=3, failing="scheduler", standby=True)
+    try:
+        wait_for("the scheduler has exited", lambda: service.parts().get("scheduler", {}).get("restarts"))
+        service.lead(0)
+        wait_for("it stands by", lambda: service.states().get("scheduler") == "standby")
+        service.fail("")
+        service.lead(5)
+        wait_for("it works", lambda: service.states()["scheduler"] == "ready")
+        assert service.process.poll() is None
+    finally:
+        said = service.close()
+    assert "scheduler exited with status 1; restarting it" in said
+
+
+@pytest.mark.parametrize(("standby", "starts"), [(False, 1), (True, 3)], ids=["alone", "with a standby"])
+def test_service_whose_scheduler_cannot_start_ends(tmp_path: Path, standby: bool, starts: int) -> None:
+    service = Service(tmp_path, epoch=3, failing="scheduler", standby=standby)
+    said, _ = service.process.communicate(timeout=60)
+    assert service.process.returncode == 1
+    assert service.started().count(f"scheduler {ADDRESS} 3") == starts
+    assert said.count("scheduler exited with status 1; restarting it") == starts - 1
