@@ -142,13 +142,15 @@ LONG = """name: long values
 method: random
 metric: {name: score, goal: maximize}
 parameters:
-  encoder.block_12.attention.dropout_probability: {values: [bert-base-uncased-whole-word-masking, roberta-large-openai-detector]}
+  encoder.block_12.attention.dropout_probability:
+    values: [bert-base-uncased-whole-word-masking, roberta-large-openai-detector]
   learning_rate: {min: 0.00012345678901, max: 0.98765432109876, log: true}
 run_cap: 3
 program: {model: mlp, data: {name: digits}}
 """
-HIDDEN = """() => [...document.querySelectorAll('.new-parameter textarea, .new-parameter-name')].flatMap(
-  each => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1 ? [each.value ?? each.textContent] : [])"""
+CUT = """() => [...document.querySelectorAll('.new-parameter textarea, .new-parameter-name')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
+  .map(each => each.value ?? each.textContent)"""
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1440, 900), (2560, 1440)])
@@ -158,8 +160,8 @@ def test_long_names_and_values_of_parameters_are_shown_in_full(stage: Stage, siz
         page.get_by_label("Sweep file").fill(LONG)
         values = page.get_by_label("Values of encoder.block_12.attention.dropout_probability")
         expect(values).to_have_value(re.compile("openai-detector"), timeout=SOON_MS)
-        assert page.evaluate(HIDDEN) == []
+        assert page.evaluate(CUT) == []
         assert overflow_px(page) <= 0
         values.fill("bert\nroberta")
         values.press("Enter")
-        expect(page.get_by_label("Sweep file")).to_have_value(re.compile(r"\[bert roberta\]|bert roberta"))
+        expect(page.get_by_label("Sweep file")).to_have_value(re.compile("bert roberta"))

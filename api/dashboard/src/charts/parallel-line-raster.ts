@@ -9,6 +9,7 @@ export type RasterColours = { shades: readonly Rgb[]; behind: Rgb }; // worst to
 const [FAINT, STRONG] = [0.16, 0.8]; // opacity of a pixel with one line, and of the densest ones
 const DENSEST = 0.95; // of the pixels with lines have fewer than the densest ones
 const CURVE = 0.75; // of opacity over density
+const SAMPLED = 7; // of this many pixels, one counts for the density; prime, so that all rows are among them
 const COUNTS = 1024; // lines in a pixel that are told apart
 const LEVELS = 32; // of opacity
 const [BEHIND, BEHINDS] = [0.22, 8]; // opacity of one line outside, and their number that is told apart
@@ -23,6 +24,7 @@ export class ParallelLineRaster {
   private readonly xs: number[];
   private readonly ys: Int16Array[]; // by axis; -1: not on it
   private shown: Uint8Array | null = null;
+  private palette: { theme: string; pixels: Uint32Array } | null = null;
 
   constructor(
     readonly lines: Lines,
@@ -85,7 +87,7 @@ export class ParallelLineRaster {
   paint(pixels: Uint32Array, colours: RasterColours, lit = true): void {
     const { sums, width, height } = this;
     const mixes = (colours.shades.length - 1) * MIXES + 1;
-    const colourOf = paletteOf(colours, mixes);
+    const colourOf = this.paletteFor(colours, mixes);
     const levelOf = lit ? this.levels() : new Uint8Array(COUNTS);
     for (let left = 0; left < width; left += BLOCK) {
       const right = Math.min(left + BLOCK, width);
@@ -103,11 +105,17 @@ export class ParallelLineRaster {
     }
   }
 
+  private paletteFor(colours: RasterColours, mixes: number): Uint32Array {
+    const theme = [...colours.shades, colours.behind].join();
+    if (this.palette?.theme !== theme) this.palette = { theme, pixels: paletteOf(colours, mixes) };
+    return this.palette.pixels;
+  }
+
   /** The level of opacity by the number of lines in a pixel: 0 only without lines. */
   private levels(): Uint8Array {
     const pixels = new Uint32Array(COUNTS);
     let drawn = 0;
-    for (let at = 0; at < this.sums.length; at += PARTS) {
+    for (let at = 0; at < this.sums.length; at += PARTS * SAMPLED) {
       const count = this.sums[at] as number;
       if (count === 0) continue;
       const known = Math.min(count, COUNTS - 1);
@@ -144,8 +152,8 @@ function paletteOf({ shades, behind: below }: RasterColours, mixes: number): Uin
 function mixed(above: Rgb, alpha: number, below: Rgb, shining: number): number {
   const all = alpha + shining;
   if (all === 0) return 0;
-  const [red, green, blue] = [0, 1, 2].map(
-    part => ((above[part] as number) * alpha + (below[part] as number) * shining) / all + 0.5,
-  ) as Rgb;
-  return (((all * 255 + 0.5) << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+  const red = (above[0] * alpha + below[0] * shining) / all;
+  const green = (above[1] * alpha + below[1] * shining) / all;
+  const blue = (above[2] * alpha + below[2] * shining) / all;
+  return (((all * 255 + 0.5) << 24) | ((blue + 0.5) << 16) | ((green + 0.5) << 8) | (red + 0.5)) >>> 0;
 }

@@ -162,6 +162,7 @@ test("any logged metric can be the target of all charts, and an axis", async () 
 });
 
 test("trials without a result are drawn at their last report, and can be hidden", async () => {
+  vi.stubGlobal("IntersectionObserver", undefined); // every chart is in view
   const state = ["finished", "pruned", "failed"];
   show({ columns: { ...POINTS.columns, value: [0.5, null, null], reported: [null, 0.3, 0.9], state } });
   const history = (await screen.findByRole("heading", { name: "History" })).closest("section") as HTMLElement;
@@ -174,7 +175,7 @@ test("trials without a result are drawn at their last report, and can be hidden"
   expect(screen.queryByText(/Without a result/)).toBeNull();
   await userEvent.click(screen.getByLabelText("Pruned and failed trials"));
   expect(window.location.search).toBe("?unfinished=0");
-  expect(screen.queryByText("1 failed, last value")).toBeNull();
+  await waitFor(() => expect(screen.queryByText("1 failed, last value")).toBeNull());
   expect(screen.getByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
 });
 
