@@ -7692,7 +7692,7 @@ export interface operations {
     show_importance_api_v1_sweeps__sweep_id__importance_get: {
         parameters: {
             query?: {
-                /** @description an objective, running_s, peak_memory_mb, peak_gpu_memory_mb, or min(METRIC) */
+                /** @description an objective, running_s, peak_memory_mb, or min(METRIC) */
                 metric?: string | null;
             };
             header?: never;

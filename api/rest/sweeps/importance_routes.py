@@ -46,9 +46,7 @@ def show_importance(
     sweep_id: RowId,
     metric: Annotated[
         str | None,
-        Query(
-            max_length=250, description="an objective, running_s, peak_memory_mb, or min(METRIC)"
-        ),
+        Query(max_length=250, description="an objective, running_s, peak_memory_mb, or min(METRIC)"),
     ] = None,
     service: ServiceContext = context,
     queue: ImportanceQueue = Depends(_queue),  # noqa: B008
