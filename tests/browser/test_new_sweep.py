@@ -145,6 +145,7 @@ parameters:
   encoder.block_12.attention.dropout_probability:
     values: [bert-base-uncased-whole-word-masking, roberta-large-openai-detector]
   learning_rate: {min: 0.00012345678901, max: 0.98765432109876, log: true}
+  layers: {min: 1, max: 3}
 run_cap: 3
 program: {model: mlp, data: {name: digits}}
 """
@@ -162,6 +163,8 @@ def test_long_names_and_values_of_parameters_are_shown_in_full(stage: Stage, siz
         expect(values).to_have_value(re.compile("openai-detector"), timeout=SOON_MS)
         assert page.evaluate(CUT) == []
         assert overflow_px(page) <= 0
+        low, high = (page.get_by_label(f"{end} bound of layers").bounding_box() for end in ("Lower", "Upper"))
+        assert low and high and low["y"] == high["y"]  # short ones are beside each other
         values.fill("bert\nroberta")
         values.press("Enter")
         expect(page.get_by_label("Sweep file")).to_have_value(re.compile("bert roberta"))

@@ -66,7 +66,7 @@ export function CommitInput({ stored, onCommit, numeric, lines, whole, ...rest }
   if (whole)
     return (
       <span className="commit-whole" data-text={typed || rest.placeholder}>
-        <textarea {...shared} rows={1} inputMode={inputMode} />
+        <textarea {...shared} rows={1} cols={1} inputMode={inputMode} />
       </span>
     );
   return lines === undefined ? <input {...shared} inputMode={inputMode} /> : <textarea {...shared} rows={lines} />;
