@@ -17,6 +17,7 @@ from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
+from podium.sweep.values.megabytes import megabytes
 from podium.sweep.values.states import TrialState
 
 BEST_IN_SAMPLE = 1_000  # best trials in every sample
@@ -32,8 +33,9 @@ _PLAIN_COLUMNS: dict[str, ColumnElement[Any]] = {
     "cause": attempts.c.cause,
     "feasible": FEASIBLE,
 }
+_PEAKS = {"peak_memory_mb": attempts.c.peak_memory_bytes, "peak_gpu_memory_mb": attempts.c.peak_gpu_memory_bytes}
 _PLAIN = (
-    select(*(column.label(name) for name, column in _PLAIN_COLUMNS.items()))
+    select(*(column.label(name) for name, column in (_PLAIN_COLUMNS | _PEAKS).items()))
     .select_from(trials.outerjoin(attempts, _CURRENT))
     .where(trials.c.id.in_(select(text("value")).select_from(text("json_each(:ids)"))))
     .order_by(trials.c.number)
@@ -75,8 +77,9 @@ def points(
 
     Columns are `id`, `number`, `state`, `value`, `duration_s`, `running_s`, `ended_at` (seconds since the epoch),
     `device`, `cause`, `feasible`, `reported` (the last report of the objective, of trials without a value),
-    `params.NAME` of each parameter that a trial has, and with several objectives `values.NAME` and `pareto`: whether
-    the trial is on the Pareto front of the matching trials. A column for each of `figures` follows.
+    `params.NAME` of each parameter that a trial has, `peak_memory_mb` and `peak_gpu_memory_mb` if any trial was
+    measured, and with several objectives `values.NAME` and `pareto`: whether the trial is on the Pareto front of the
+    matching trials. A column for each of `figures` follows.
     """
     matching = _ids(connection, where)
     front = _front(connection, sweep, where)
@@ -113,7 +116,9 @@ def _ids(connection: Connection, where: Condition) -> list[int]:
 def _plain(connection: Connection, ids: Sequence[int]) -> Columns:
     rows = connection.execute(_PLAIN, {"ids": json.dumps(ids)}).all()
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_PLAIN_COLUMNS)}
-    return columns | {"feasible": [bool(feasible) for feasible in columns["feasible"]]}
+    peaks = {name: [megabytes(row[place]) for row in rows] for place, name in enumerate(_PEAKS, len(_PLAIN_COLUMNS))}
+    measured = {name: column for name, column in peaks.items() if any(peak is not None for peak in column)}
+    return columns | {"feasible": [bool(feasible) for feasible in columns["feasible"]]} | measured
 
 
 def _params(connection: Connection, ids: Sequence[int]) -> Columns:

@@ -15,6 +15,7 @@ from podium.db.schema.dialect import DialectText
 class UsageBucket:
     """The usage of a device in one bucket that has samples."""
 
+    since: float  # the start of its first sample
     at: float  # the end of its last sample
     cpu_cores: float
     memory_bytes: int  # the highest one
@@ -35,7 +36,8 @@ _HELD = """
         :since)
 """
 _BY_BUCKET = f"""
-    SELECT h.device_id, max(u.at) AS at, sum(u.cpu_cores * u.span_s) / sum(u.span_s) AS cpu_cores,
+    SELECT h.device_id, min(u.at - u.span_s) AS since, max(u.at) AS at,
+      sum(u.cpu_cores * u.span_s) / sum(u.span_s) AS cpu_cores,
       max(u.memory_bytes) AS memory_bytes,
       sum(u.gpu_percent * u.span_s) / sum(CASE WHEN u.gpu_percent IS NOT NULL THEN u.span_s END) AS gpu_percent,
       max(u.gpu_memory_bytes) AS gpu_memory_bytes

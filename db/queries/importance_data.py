@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from podium.db.queries.derived_trial_columns import RUNNING_S
+from podium.db.queries.derived_trial_columns import PEAKS_MB, RUNNING_S
 from podium.db.queries.metric_figure_columns import figure_of_trial, parse_figure
 from podium.db.schema.tables import trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow
@@ -54,7 +54,9 @@ def _value_column(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
         return trials.c.ended_at - trials.c.started_at
     if metric == RUNNING:
         return RUNNING_S
+    if metric in PEAKS_MB:
+        return PEAKS_MB[metric]
     if figure := parse_figure(metric):
         return figure_of_trial(figure)
-    names = ", ".join([*dict(sweep.objectives), RUNNING, DURATION])
+    names = ", ".join([*dict(sweep.objectives), RUNNING, DURATION, *PEAKS_MB])
     raise BadRequestError(f"metric={metric}: use one of {names}, or last(NAME), min(NAME) or max(NAME) of a metric")

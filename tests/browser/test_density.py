@@ -111,6 +111,15 @@ def test_three_trials_are_compared_on_a_phone(stage: Stage) -> None:
         assert overflow_px(page) <= 0
 
 
+def test_current_tab_is_in_view_on_a_phone(stage: Stage) -> None:
+    with stage.visitor(size=PHONE) as visitor:
+        page = visitor.open(f"/sweeps/{stage.finished}/configuration")
+        tabs = page.get_by_role("navigation", name="Views of the sweep")
+        expect(tabs.get_by_role("link", name="Configuration")).to_be_in_viewport(ratio=1)
+        visitor.open(f"/sweeps/{stage.finished}/table")
+        expect(tabs.get_by_role("link", name="Table")).to_be_in_viewport(ratio=1)
+
+
 def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
     name = (
         "resnet-fifty-with-a-very-long-name-that-describes-augmentation-and-schedule-and-the-data-" + "x" * 24 + "-v7"

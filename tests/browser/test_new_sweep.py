@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
-from tests.visitor import Visitor
+from tests.visitor import Visitor, overflow_px
 
 SOON_MS = 20_000.0
 
@@ -135,3 +136,35 @@ def test_form_edits_rare_blocks_and_keeps_text_on_reload(stage: Stage, visitor: 
     page = visitor.open(f"/sweeps/{sweep_id}/configuration")
     expect(page.get_by_label("Sweep file", exact=True)).to_contain_text("as in the paper")
     expect(page.get_by_label("Sweep file", exact=True)).to_contain_text("target: 99e-2")
+
+
+LONG = """name: long values
+method: random
+metric: {name: score, goal: maximize}
+parameters:
+  encoder.block_12.attention.dropout_probability:
+    values: [bert-base-uncased-whole-word-masking, roberta-large-openai-detector]
+  learning_rate: {min: 0.00012345678901, max: 0.98765432109876, log: true}
+  layers: {min: 1, max: 3}
+run_cap: 3
+program: {model: mlp, data: {name: digits}}
+"""
+CUT = """() => [...document.querySelectorAll('.new-parameter textarea, .new-parameter-name')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
+  .map(each => each.value ?? each.textContent)"""
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1440, 900), (2560, 1440)])
+def test_long_names_and_values_of_parameters_are_shown_in_full(stage: Stage, size: tuple[int, int]) -> None:
+    with stage.visitor(size=size) as visitor:
+        page = visitor.open("/new")
+        page.get_by_label("Sweep file").fill(LONG)
+        values = page.get_by_label("Values of encoder.block_12.attention.dropout_probability")
+        expect(values).to_have_value(re.compile("openai-detector"), timeout=SOON_MS)
+        assert page.evaluate(CUT) == []
+        assert overflow_px(page) <= 0
+        low, high = (page.get_by_label(f"{end} bound of layers").bounding_box() for end in ("Lower", "Upper"))
+        assert low and high and low["y"] == high["y"]  # short ones are beside each other
+        values.fill("bert\nroberta")
+        values.press("Enter")
+        expect(page.get_by_label("Sweep file")).to_have_value(re.compile("bert roberta"))

@@ -2308,6 +2308,8 @@ export interface components {
             id: string;
             /** Memory Mb */
             memory_mb: (number | null)[];
+            /** Since */
+            since: number[];
         };
         /**
          * DeviceView
@@ -3810,8 +3812,9 @@ export interface components {
          *
          *     Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
          *     `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
-         *     `feasible`, `params.NAME`, and the requested figures of metrics; with several objectives also `values.NAME` and
-         *     `pareto`, which is true for the trials on the Pareto front of those that match.
+         *     `feasible`, `params.NAME`, and the requested figures of metrics; if trials were measured, `peak_memory_mb` and
+         *     `peak_gpu_memory_mb`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on the
+         *     Pareto front of those that match.
          */
         PointsView: {
             /** Axes */
@@ -7689,7 +7692,7 @@ export interface operations {
     show_importance_api_v1_sweeps__sweep_id__importance_get: {
         parameters: {
             query?: {
-                /** @description an objective, running_s, or min(METRIC) */
+                /** @description an objective, running_s, peak_memory_mb, or min(METRIC) */
                 metric?: string | null;
             };
             header?: never;

@@ -27,7 +27,8 @@ class DeviceUsageView(View):
     """One device, as columns: one entry for each part of the time range in which a trial was measured."""
 
     id: str
-    at: list[float]  # seconds since the epoch: the end of the last sample
+    since: list[float]  # seconds since the epoch: the start of the first sample
+    at: list[float]  # the end of the last sample
     cpu_cores: list[float]
     memory_mb: list[float | None]  # the highest one
     gpu_percent: list[float | None]
@@ -37,6 +38,7 @@ class DeviceUsageView(View):
     def of(cls, device_id: str, buckets: Sequence[UsageBucket]) -> DeviceUsageView:
         return cls(
             id=device_id,
+            since=[round(bucket.since, 3) for bucket in buckets],
             at=[round(bucket.at, 3) for bucket in buckets],
             cpu_cores=[round(bucket.cpu_cores, 3) for bucket in buckets],
             memory_mb=[megabytes(bucket.memory_bytes) for bucket in buckets],

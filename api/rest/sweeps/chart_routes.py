@@ -33,8 +33,9 @@ class PointsView(View):
 
     Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
     `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
-    `feasible`, `params.NAME`, and the requested figures of metrics; with several objectives also `values.NAME` and
-    `pareto`, which is true for the trials on the Pareto front of those that match.
+    `feasible`, `params.NAME`, and the requested figures of metrics; if trials were measured, `peak_memory_mb` and
+    `peak_gpu_memory_mb`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on the
+    Pareto front of those that match.
     """
 
     matching: int

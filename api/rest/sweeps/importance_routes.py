@@ -44,7 +44,10 @@ async def _queue(request: Request) -> ImportanceQueue:
 @router.get("/importance", dependencies=[viewer])
 def show_importance(
     sweep_id: RowId,
-    metric: Annotated[str | None, Query(max_length=250, description="an objective, running_s, or min(METRIC)")] = None,
+    metric: Annotated[
+        str | None,
+        Query(max_length=250, description="an objective, running_s, peak_memory_mb, or min(METRIC)"),
+    ] = None,
     service: ServiceContext = context,
     queue: ImportanceQueue = Depends(_queue),  # noqa: B008
 ) -> ImportanceView:

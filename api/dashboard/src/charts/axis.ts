@@ -85,9 +85,16 @@ function choiceTicks(axis: Axis, count: number): Tick[] {
     .filter((_, index) => index % every === 0);
 }
 
+/** What is measured of every trial, usable like a metric: less is better. */
+export const MEASURED: Readonly<Record<string, { title: string; unit: Unit }>> = {
+  running_s: { title: "running time", unit: "duration" },
+  peak_memory_mb: { title: "peak memory", unit: "megabytes" },
+  peak_gpu_memory_mb: { title: "peak GPU memory", unit: "megabytes" },
+};
+
 /** The name of an axis for people. */
 export function titleOf({ key, name }: Pick<Axis, "key" | "name">): string {
-  return key === "running_s" ? "running time" : name;
+  return MEASURED[key]?.title ?? name;
 }
 
 const UNIT_NAMES: Record<Unit, string> = { duration: "s", clock: "seconds since 1970", megabytes: "MB" };

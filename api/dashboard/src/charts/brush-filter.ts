@@ -11,6 +11,7 @@ const NAMED_TERM = /^([a-z_]+\("(?:[^"\\]|\\.)*"\)|"(?:[^"\\]|\\.)*"|[^\s"<>=!:,
 const VALUE = /"(?:[^"\\]|\\.)*"|[^\s",]+/g;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 const TABLES = /^(params|values|constraints|attrs)\./;
+const ON_AXES = new Set(["value", "running_s", "duration_s", "peak_memory_mb", "peak_gpu_memory_mb"]); // of the fields
 const FIELDS = new Set(
   "state number id value running_s queued_s duration_s attempt device cause sampler fallback_reason proposed_for peak_memory_mb peak_gpu_memory_mb feasible top tag note".split(
     " ",
@@ -61,7 +62,7 @@ function writtenChoice(choice: Scalar): string {
 export function withoutRanges(filter: string): string {
   const isBrush = (term: string) => {
     const [, name = "", values = ""] = NAMED_TERM.exec(term) ?? [];
-    const isOnAxis = !FIELDS.has(name) || ["value", "running_s", "duration_s"].includes(name);
+    const isOnAxis = !FIELDS.has(name) || ON_AXES.has(name);
     return isOnAxis && /^-?[\d.e+-]+?\.\.-?[\d.e+-]+$/i.test(values);
   };
   return (filter.match(TERM) ?? []).filter(term => !isBrush(term)).join(" ");

@@ -55,7 +55,7 @@ const LINKED = { points: POINTS, inside: INSIDE, active: null, selected: new Set
 test.each([
   ["history", <History key="h" {...LINKED} metric={METRIC} by="number" log={false} />, 4],
   ["history-by-time", <History key="t" {...LINKED} metric={METRIC} by="time" log={false} />, 4],
-  ["slice-lr", <Slice key="s" {...LINKED} parameter={LR} metric={METRIC} shares={SHARES} />, 4],
+  ["slice-lr", <Slice key="s" {...LINKED} parameter={LR} metric={METRIC} shares={SHARES} unfinished={[]} />, 4],
   ["rank", <Rank key="r" {...LINKED} x={LR} y={WIDTH} metric={METRIC} shares={SHARES} />, 3],
   ["distribution", <Edf key="e" {...LINKED} metric={METRIC} log={false} />, 3],
   ["contour", <Contour key="c" {...LINKED} x={LR} y={WIDTH} metric={METRIC} shares={SHARES} />, 4],
@@ -75,7 +75,7 @@ test("columns have units, and numbers all their digits", async () => {
   const points = pointsOf({ value: [1 / 3], running_s: [0.1 + 0.2] });
   const seconds = numberAxis("running_s", "running_s", [0, 1], { unit: "duration", goal: "minimize" });
   const linked = { ...LINKED, points, inside: Uint8Array.of(1) };
-  render(<Slice {...linked} parameter={METRIC} metric={seconds} shares={Float64Array.of(1)} />);
+  render(<Slice {...linked} parameter={METRIC} metric={seconds} shares={Float64Array.of(1)} unfinished={[]} />);
   const { text } = await exported("CSV");
   expect(text).toContain("loss,running time (s),");
   expect(text).toContain("0.3333333333333333,0.30000000000000004,");

@@ -110,3 +110,13 @@ test("drawing is clipped to the plot and its margin, and the state is restored",
   expect(calls.map(call => call.name)).toEqual(["save", "beginPath", "rect", "clip", "fillText", "restore"]);
   expect(calls[2]?.args).toEqual([5, 15, 110, 60]);
 });
+
+test("the last tick label ends within the chart also if it is wider than estimated", () => {
+  const { context, named } = recordingContext();
+  const frame = frameIn({ width: 400, height: 170 }, Y);
+  drawFrame(context, frame, numberAxis("time", "time", [0, 1], { unit: "duration" }), Y);
+  const ends = named("fillText").flatMap(({ args: [text, x] }) =>
+    text === "1,000 ms" ? [Number(x) + context.measureText(text).width / 2] : [],
+  );
+  expect(ends).toEqual([400]);
+});

@@ -67,7 +67,7 @@ function withoutOverlap(frame: Frame, found: readonly Tick[]): Tick[] {
   return kept;
 }
 
-function endOf({ left, width }: Label): number {
+function endOf({ left, width }: Frame): number {
   return left + width;
 }
 
@@ -93,7 +93,7 @@ function yLabel(frame: Frame, tick: Tick, room: number): Label {
 function xLabel(frame: Frame, tick: Tick, most: number): Label {
   const text = shortened(tick.label, most);
   const width = widthOf(text);
-  const end = frame.left + frame.width + RIGHT - width; // the last label is not cut
+  const end = endOf(frame) + RIGHT - width; // the last label is not cut
   const left = Math.max(0, Math.min(xAt(frame, tick.at) - width / 2, end));
   const place = { left, top: frame.top + frame.height + 6, width, height: FONT };
   return { ...place, text, full: tick.label, of: "x" };
@@ -151,7 +151,8 @@ function drawLabel(context: CanvasRenderingContext2D, frame: Frame, { text, of, 
   context.textBaseline = "middle";
   context.textAlign = of === "y" ? "right" : "center"; // the width is an estimate
   if (of === "y title") drawTurned(context, text, middle);
-  else context.fillText(text, of === "y" ? frame.left - Y_GAP : middle.x, middle.y);
+  else if (of === "y") context.fillText(text, frame.left - Y_GAP, middle.y);
+  else context.fillText(text, Math.min(middle.x, endOf(frame) + RIGHT - context.measureText(text).width / 2), middle.y);
 }
 
 function drawTurned(context: CanvasRenderingContext2D, text: string, middle: Point): void {

@@ -3,6 +3,7 @@ import { fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { beforeAll, expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
+import { rankingOf } from "./best-lines";
 import type { Brushes } from "./brush-filter";
 import { pointsOf } from "./fixture";
 import { Parallel } from "./parallel-coordinates";
@@ -27,15 +28,16 @@ beforeAll(() => {
   vi.stubGlobal("ResizeObserver", Sized);
 });
 
-function show(first: Brushes = {}) {
+function show(first: Brushes = {}, points = POINTS) {
   const [onBrushes, onOrder] = [vi.fn(), vi.fn()];
   function Brushed() {
     const [brushes, setBrushes] = useState(first);
     return (
       <Parallel
-        points={POINTS}
+        points={points}
         axes={[LR, OPTIMIZER]}
         shares={new Float64Array([1, 0.5, 0])}
+        ranking={rankingOf(points, { ...LR, key: "value", goal: "maximize" })}
         brushes={brushes}
         active={null}
         chosen={[]}
@@ -105,4 +107,18 @@ test("a line continues below the axis of an inactive parameter and ends where th
   expect(lines.places.map(places => Number.isNaN(places[1]))).toEqual([false, true]);
   expect(placeY(lines.places[0]?.[1] as number, 400)).toBeGreaterThan(placeY(0, 400));
   expect([0, 1].map(index => isAbsentOn(lines, index))).toEqual([true, false]);
+});
+
+test("of thousands of trials, the best are highlighted and in the legend", () => {
+  const count = 2_000;
+  const column = Array.from({ length: count }, (_, row) => row / count);
+  const optimizers = column.map(() => "adam");
+  const rows = { "params.lr": column, "params.optimizer": optimizers, value: column };
+  show({ "params.lr": { low: 0, high: 0.1 } }, pointsOf(rows));
+  expect(screen.getByText("the 20 best")).toBeVisible();
+});
+
+test("of a few trials, each is visible: none is highlighted", () => {
+  show();
+  expect(screen.queryByText(/best$/)).toBeNull();
 });

@@ -3,6 +3,7 @@ import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
 import { type Axis, columnNameOf } from "./axis";
+import { bestInside, type Ranking } from "./best-lines";
 import { type Brush, type Brushes, countIn } from "./brush-filter";
 import { HOVER_TOKEN } from "./colour";
 import { drawAxes } from "./draw-parallel-axes";
@@ -10,7 +11,19 @@ import { ExportMenu } from "./export";
 import type { Figure, Rows } from "./export-file";
 import { Legend, type LegendItem } from "./legend";
 import { ParallelAxis } from "./parallel-axis";
-import { axisX, drawBehind, drawLines, drawOver, isAbsentOn, type Lines, lineAt, linesOf } from "./parallel-lines";
+import {
+  axisX,
+  BEST_TOKEN,
+  drawBehind,
+  drawBest,
+  drawLines,
+  drawOver,
+  isAbsentOn,
+  type Lines,
+  lineAt,
+  linesOf,
+  MANY,
+} from "./parallel-lines";
 import { columnOf, type Points } from "./trial-columns";
 import { trialRows } from "./trial-rows";
 import { TrialTip } from "./trial-tooltip";
@@ -22,6 +35,7 @@ export type ParallelProps = {
   points: Points; // including trials outside the brushes, which are drawn faint
   axes: readonly Axis[];
   shares: Float64Array; // rank of each row, 0 to 1; NaN if unknown
+  ranking: Ranking;
   brushes: Brushes;
   active: number | null; // a row
   chosen: readonly number[]; // rows
@@ -37,9 +51,11 @@ const HEIGHT = 400;
 const WIDE = 120; // px between axes in a picture
 const NARROWEST = 84; // px between axes; more axes scroll
 const TIP = 210;
+const NONE: readonly number[] = [];
 
 export function Parallel(props: ParallelProps) {
-  const { points, axes, shares, brushes, active, chosen, onBrushes, onRest, onActive, onOpen, onOrder, legend } = props;
+  const { points, axes, shares, ranking, brushes, active, chosen, onBrushes, onRest, onActive, onOpen, onOrder } =
+    props;
   const box = useRef<HTMLDivElement>(null);
   const { width: room } = useSize(box);
   const width = Math.max(room, axes.length * NARROWEST);
@@ -47,7 +63,10 @@ export function Parallel(props: ParallelProps) {
   const lines = useMemo(() => linesOf(points, axes), [points, axes]);
   const inside = useBrushedRows(points, brushes);
 
-  const { behind, front } = useLineLayers(lines, inside, shares, size);
+  const isMany = lines.count > MANY;
+  const best = useMemo(() => (isMany ? bestInside(ranking, inside) : NONE), [isMany, ranking, inside]);
+  const legend = best.length > 0 ? [...props.legend, bestItem(best.length)] : props.legend;
+  const { behind, front } = useLineLayers(lines, inside, shares, best, size);
   const over = useCanvas(
     useCallback(
       (context, size) => {
@@ -138,13 +157,22 @@ export function Parallel(props: ParallelProps) {
       </section>
       <div className="plot-foot">
         <Legend items={legend} />
-        <ExportMenu name="parallel coordinates" figure={() => figureOf(props, lines, inside)} />
+        <ExportMenu name="parallel coordinates" figure={() => figureOf({ ...props, legend }, lines, inside, best)} />
       </div>
     </>
   );
 }
 
-function figureOf({ points, axes, shares, brushes, legend }: ParallelProps, lines: Lines, inside: Uint8Array): Figure {
+function bestItem(count: number): LegendItem {
+  return { sign: "line", token: BEST_TOKEN, label: `the ${count} best` };
+}
+
+function figureOf(
+  { points, axes, shares, brushes, legend }: ParallelProps,
+  lines: Lines,
+  inside: Uint8Array,
+  best: readonly number[],
+): Figure {
   return {
     name: "parallel-coordinates",
     title: "Parallel coordinates",
@@ -153,6 +181,7 @@ function figureOf({ points, axes, shares, brushes, legend }: ParallelProps, line
     draw: (context, size) => {
       drawBehind(context, size, lines, inside);
       drawLines(context, size, lines, inside, shares);
+      drawBest(context, size, lines, best);
       drawAxes(context, size, axes, brushes);
     },
     rows: () => tableOf(points, axes, inside),

@@ -36,20 +36,32 @@ test("a moved brush redraws only the changed lines, and the image equals a full 
   expect(picture(moved)).toEqual(picture(fresh));
 });
 
-test("the best lines are on top, unbrushed lines are faint, and lines without a position are not drawn", () => {
-  const level = (...places: number[]) => ({
-    places: [places, places].map(each => Float64Array.from(each)),
-    count: places.length,
-  });
-  const colourAt = (of: ParallelLineRaster, place: number, lit = true) => {
-    const pixel = picture(of, lit)[Math.round(placeY(place, SIZE.height)) * SIZE.width + 60] as number;
-    return { red: pixel & 255, blue: (pixel >> 16) & 255, alpha: pixel >>> 24 };
-  };
-  const both = raster(level(0.5, 0.5, 0, Number.NaN), Uint8Array.from([1, 24, 1, 24]));
+const level = (...places: number[]) => ({
+  places: [places, places].map(each => Float64Array.from(each)),
+  count: places.length,
+});
+
+function colourAt(of: ParallelLineRaster, place: number, lit = true) {
+  const pixel = picture(of, lit)[Math.round(placeY(place, SIZE.height)) * SIZE.width + 60] as number;
+  return { red: pixel & 255, blue: (pixel >> 16) & 255, alpha: pixel >>> 24 };
+}
+
+test("a pixel has the mean shade of its lines, unbrushed lines are faint, and lines without a position are not drawn", () => {
+  const both = raster(level(0.5, 0.5, 0, Number.NaN), Uint8Array.from([1, 23, 1, 24]));
   both.show(Uint8Array.from([1, 1, 0, 1]));
-  expect(colourAt(both, 0.5).red).toBeGreaterThan(230);
-  expect(colourAt(both, 0.5).alpha).toBeGreaterThan(200);
+  expect(colourAt(both, 0.5)).toMatchObject({ red: 120, blue: 0 });
   expect(colourAt(both, 0)).toEqual({ red: 0, blue: 200, alpha: 56 });
   expect(colourAt(both, 0.5, false).alpha).toBe(0);
   expect(picture(both).every(pixel => Number.isFinite(pixel))).toBe(true);
+});
+
+test.each([1, 30])("opacity is the density relative to the densest parts (%i times as many lines)", times => {
+  const places = [1, 5, 20].flatMap((count, at) => new Array<number>(count * times).fill(at / 2));
+  const dense = raster(level(...places), new Uint8Array(places.length).fill(12));
+  dense.show(new Uint8Array(places.length).fill(1));
+  const [thin, middle, thick] = [0, 0.5, 1].map(place => colourAt(dense, place).alpha) as [number, number, number];
+  expect(thin).toBeLessThan(70);
+  expect(middle - thin).toBeGreaterThan(25);
+  expect(thick - middle).toBeGreaterThan(50);
+  expect(thick).toBe(204); // no part is a solid block
 });

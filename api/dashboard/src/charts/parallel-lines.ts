@@ -10,6 +10,8 @@ const ABSENT = Number.NEGATIVE_INFINITY; // the position of a parameter that a t
 const ABSENT_UP = 8; // px from the lower edge
 const SIDE = 50;
 const NEAR = 7; // px
+export const MANY = 1_500; // lines; of fewer, each is visible
+export const BEST_TOKEN = "--gold";
 
 export type Lines = { places: Float64Array[]; count: number };
 
@@ -84,7 +86,16 @@ export function drawLines(
 
 function alphaFor(count: number): number {
   if (count < 200) return 0.9;
-  return count < 1500 ? 0.45 : 0.3;
+  return count < 1500 ? 0.45 : Math.max(0.03, 450 / count);
+}
+
+/** The best lines of thousands, above their density. */
+export function drawBest(context: CanvasRenderingContext2D, size: Size, lines: Lines, rows: readonly number[]): void {
+  context.strokeStyle = token(BEST_TOKEN);
+  context.lineWidth = 1.25;
+  context.globalAlpha = 0.85;
+  stroke(context, size, lines, rows);
+  context.globalAlpha = 1;
 }
 
 function stroke(context: CanvasRenderingContext2D, size: Size, lines: Lines, rows: readonly number[]): void {

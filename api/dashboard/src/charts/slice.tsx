@@ -11,12 +11,13 @@ type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" |
   points: Points;
   parameter: Axis;
   metric: Axis; // the vertical axis, with its ends
+  unfinished: readonly LegendItem[];
 };
 
-export const Slice = memo(function Slice({ points, parameter, metric, inside, ...rest }: SliceProps) {
+export const Slice = memo(function Slice({ points, parameter, metric, inside, unfinished, ...rest }: SliceProps) {
   const x = useMemo(() => withRoom(parameter), [parameter]);
   const label = `${metric.name} against ${parameter.name}, ${formatCount(points.shown)} trials.`;
-  const legend: LegendItem[] = [{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }];
+  const legend: LegendItem[] = [{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, ...unfinished];
   return (
     <Scatter
       points={points}

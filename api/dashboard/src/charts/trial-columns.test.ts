@@ -1,6 +1,6 @@
 // Charts derive axes, ranks, the best trial, the Pareto front and the best so far from the service's columns.
 import { describe, expect, test } from "vitest";
-import { numberAxis } from "./axis";
+import { type Axis, numberAxis, titleOf } from "./axis";
 import { bestValue, nearestIndex, smoothed } from "./curve-values";
 import { axisView, pointsOf } from "./fixture";
 import { bestSoFar } from "./history";
@@ -46,6 +46,13 @@ describe("axes", () => {
     ];
     const points = pointsOf({ "values.loss": [1], "values.cost": [2] }, { objectives: several });
     expect(outcomeAxes(points).map(axis => axis.key)).toEqual(["values.loss", "values.cost", "running_s"]);
+  });
+
+  test("of outcomes include peak memory if it was measured, in units of memory", () => {
+    const points = pointsOf({ value: [1, 2], peak_memory_mb: [300, null] });
+    const memory = outcomeAxes(points).find(axis => axis.key === "peak_memory_mb") as Axis;
+    expect([titleOf(memory), memory.unit, memory.goal]).toEqual(["peak memory", "megabytes", "minimize"]);
+    expect(outcomeAxes(points).map(axis => axis.key)).not.toContain("peak_gpu_memory_mb");
   });
 });
 

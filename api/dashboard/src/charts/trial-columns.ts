@@ -1,7 +1,7 @@
 // The trials of a chart: columns of equal length, and the axes derived from them. Pure.
 import type { Schemas } from "../api";
 import { figureOf } from "../trials/metric-figures";
-import { type Axis, type Goal, numberAxis, type Scalar } from "./axis";
+import { type Axis, type Goal, MEASURED, numberAxis, type Scalar } from "./axis";
 import { sharesByRank } from "./ranks";
 
 export type Points = Schemas["PointsView"];
@@ -50,7 +50,7 @@ function choiceAxis(key: string, view: AxisView, column: readonly Scalar[]): Axi
   return { key, name: view.name, kind: "choice", log: false, integer: false, low: 0, high: 1, choices: shown };
 }
 
-/** The objectives, the running time of trials, and the requested figures of metrics. */
+/** The objectives, what was measured of trials, and the requested figures of metrics. */
 export function outcomeAxes(points: Points): Axis[] {
   const several = points.objectives.length > 1;
   const axes = points.objectives.map(({ name, goal }, index) => {
@@ -58,8 +58,9 @@ export function outcomeAxes(points: Points): Axis[] {
     return { ...numberAxis(key, name, numbersOf(points, several || index > 0 ? key : "value")), goal: goal as Goal };
   });
   const figures = Object.keys(points.columns).filter(key => figureOf(key));
-  const others = ["running_s", ...figures].map(key => ({
-    ...numberAxis(key, key, numbersOf(points, key), { unit: key === "running_s" ? "duration" : undefined }),
+  const measured = Object.keys(MEASURED).filter(key => key === "running_s" || key in points.columns);
+  const others = [...measured, ...figures].map(key => ({
+    ...numberAxis(key, key, numbersOf(points, key), { unit: MEASURED[key]?.unit }),
     goal: goalOf(points, key),
   }));
   return [...axes, ...others];
@@ -70,7 +71,7 @@ function goalOf(points: Points, key: string): Goal | undefined {
   const { figure, metric } = figureOf(key) ?? {};
   const objective = points.objectives.find(({ name }) => name === metric);
   if (objective) return objective.goal as Goal;
-  return figure === "max" ? "maximize" : figure === "min" || key === "running_s" ? "minimize" : undefined;
+  return figure === "max" ? "maximize" : figure === "min" || key in MEASURED ? "minimize" : undefined;
 }
 
 /**

@@ -1,7 +1,8 @@
 // The tooltip of a trial: its number and state, and some of its columns.
 import { formatDuration, formatValue } from "../format";
+import { formatMegabytes } from "../usage/measures";
 import { CutName } from "../widgets/cut-name";
-import { type Axis, titleOf } from "./axis";
+import { type Axis, MEASURED, titleOf } from "./axis";
 import { columnOf, type Points } from "./trial-columns";
 
 export function TrialTip({ points, row, axes }: { points: Points; row: number; axes: readonly Axis[] }) {
@@ -23,15 +24,20 @@ export function TrialTip({ points, row, axes }: { points: Points; row: number; a
 }
 
 function Figure({ axis, value }: { axis: Axis; value: unknown }) {
-  const isTime = axis.key === "running_s";
   return (
     <>
       <dt>
         <CutName name={titleOf(axis)} />
       </dt>
       <dd>
-        <CutName name={isTime && typeof value === "number" ? formatDuration(value) : formatValue(value)} />
+        <CutName name={textOf(axis, value)} />
       </dd>
     </>
   );
+}
+
+function textOf({ key }: Axis, value: unknown): string {
+  const unit = MEASURED[key]?.unit;
+  if (!unit || typeof value !== "number") return formatValue(value);
+  return unit === "duration" ? formatDuration(value) : formatMegabytes(value);
 }

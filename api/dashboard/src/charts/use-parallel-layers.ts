@@ -1,20 +1,26 @@
-// The two canvas layers of parallel coordinates: lines outside the brushes, and above them the lines inside.
+// The two canvas layers of parallel coordinates: lines outside the brushes, and above them the lines inside. Of thousands
+// of lines, the lower layer shows the density, and the upper one the best.
 import { useCallback, useMemo, useRef } from "react";
 import { type Size, useCanvas } from "../canvas";
 import { countIn } from "./brush-filter";
 import { shadeParts, shadesOf, tokenParts } from "./colour";
 import { ParallelLineRaster } from "./parallel-line-raster";
-import { drawBehind, drawLines, type Lines } from "./parallel-lines";
+import { drawBehind, drawBest, drawLines, type Lines, MANY } from "./parallel-lines";
 
-const MANY = 1_500; // lines; fewer are stroked, which is smoother
 const FEW = 600; // of many: up to this number of lines is stroked above the others
 
 type Picture = { raster: ParallelLineRaster; image: ImageData };
 
-export function useLineLayers(lines: Lines, inside: Uint8Array, shares: Float64Array, size: Size) {
+export function useLineLayers(
+  lines: Lines,
+  inside: Uint8Array,
+  shares: Float64Array,
+  best: readonly number[],
+  size: Size,
+) {
   const shades = useMemo(() => shadesOf(shares), [shares]);
   const picture = useRef<Picture | null>(null);
-  const isMany = lines.count > MANY;
+  const isMany = lines.count > MANY; // fewer are stroked, which is smoother
   const isStroked = !isMany || countIn(inside) <= FEW;
   const behind = useCanvas(
     useCallback(
@@ -29,8 +35,11 @@ export function useLineLayers(lines: Lines, inside: Uint8Array, shares: Float64A
   const stroked = isStroked ? inside : null;
   const front = useCanvas(
     useCallback(
-      (context, size) => stroked && drawLines(context, size, lines, stroked, shares),
-      [lines, stroked, shares],
+      (context, size) => {
+        if (stroked) drawLines(context, size, lines, stroked, shares);
+        drawBest(context, size, lines, best);
+      },
+      [lines, stroked, shares, best],
     ),
     size,
   );

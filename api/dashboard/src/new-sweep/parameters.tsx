@@ -133,9 +133,7 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
   return (
     <fieldset className="new-parameter" aria-label={`Parameter ${name}`}>
       <div className="new-parameter-row">
-        <span className="new-parameter-name" title={name}>
-          {name}
-        </span>
+        <span className="new-parameter-name">{name}</span>
         <select aria-label={`Type of ${name}`} value={shape} onChange={event => choose(event.target.value as Shape)}>
           {shape === "other" && <option value="other">{String(parameter.distribution ?? "choose")}</option>}
           {SHAPES.map(option)}
@@ -175,6 +173,7 @@ function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Sha
         aria-invalid={draft.problemAt([...path, key]) !== undefined || undefined}
         stored={shownAt(draft.document, draft.numbers, [...path, key])}
         numeric={kind === "number"}
+        whole
         placeholder={key === "step" ? "step" : undefined}
         onCommit={typed => void draft.change([{ path: [...path, key], value: typedYaml(kind, typed) }])}
       />

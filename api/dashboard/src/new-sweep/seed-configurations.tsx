@@ -74,6 +74,7 @@ function Row({ draft, place, names }: { draft: Draft; place: number; names: read
             <CommitInput
               aria-label={`${name} of configuration ${place + 1}`}
               aria-invalid={draft.problemAt([...row, name]) !== undefined || undefined}
+              whole
               placeholder="searched"
               stored={shownAt(draft.document, draft.numbers, [...row, name])}
               onCommit={typed => void draft.change([{ path: [...row, name], value: typedYaml("value", typed) }])}

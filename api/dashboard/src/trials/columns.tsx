@@ -83,13 +83,13 @@ export function isSortable(key: string): boolean {
 }
 
 /** All columns, in display order. */
-export function columnsOf(sweep: Sweep, found: readonly string[]): Column[] {
+export function columnsOf(sweep: Sweep, found: readonly string[], isPhone = false): Column[] {
   const objectives = objectivesOf(sweep);
   const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !INTERNAL_COLUMNS.includes(key));
   const several = objectives.length > 1;
   return keys
     .filter(key => !(several && key === "value"))
-    .map(key => columnOf(key, sweep, objectives))
+    .map(key => columnOf(key, sweep, objectives, isPhone))
     .sort((one, other) => placeOf(one.key) - placeOf(other.key));
 }
 
@@ -134,7 +134,7 @@ export function defaultColumns(columns: readonly Column[], sweep: Sweep): string
   });
 }
 
-function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): Column {
+function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[], isPhone: boolean): Column {
   const figure = figureOf(key);
   if (figure) return metricColumn(key, figure);
   const dot = key.indexOf(".");
@@ -156,7 +156,7 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
     };
   }
   const plain = PLAIN[key] ?? { name: key, title: key, width: 110 };
-  const width = (isPhone() && NARROW[key]) || plain.width;
+  const width = (isPhone && NARROW[key]) || plain.width;
   return {
     key,
     ...plain,
@@ -180,10 +180,6 @@ function metricColumn(key: string, figure: MetricFigure): Column {
   };
 }
 
-function isPhone(): boolean {
-  return window.innerWidth < 500;
-}
-
 function widthOf(name: string, least = 104): number {
   return Math.min(190, Math.max(least, 44 + name.length * 7.6));
 }
@@ -195,7 +191,7 @@ function valueColumn(key: string, objective: Objective, sweep: Sweep): Column {
     name: `${objective.name} ${up ? "↑" : "↓"}`,
     title: `${objective.name}: ${up ? "higher" : "lower"} is better`,
     group: "Values",
-    width: Math.max(118, widthOf(`${objective.name}  `)),
+    width: Math.max(132, widthOf(`${objective.name}  `)),
     number: true,
     show: row =>
       key === "value" && typeof row.cell(key) !== "number" && typeof row.cell("reported") === "number" ? (
@@ -229,7 +225,7 @@ function Value({ value, best, violated }: { value: unknown; best: boolean; viola
 function Reported({ value, step }: { value: number; step: number }) {
   return (
     <span className="trials-reported" title={`${value}, reported at step ${step}; the trial has no result`}>
-      <span className="trials-step">step {step}</span> {formatNumber(value, 5)}
+      <span className="trials-step">step {step}</span> <span>{formatNumber(value, 5)}</span>
     </span>
   );
 }

@@ -22,7 +22,7 @@ const SHOWN: readonly { value: Key; name: string; unit: string }[] = [
 ];
 const LANE = 44;
 const [WIDTH, NAME] = [1000, 230]; // px, of a picture and of its names
-const GAP_S = 3; // trials are sampled about once a second
+const GAP_S = 3; // between samples, which follow each other
 const GAP_SHARE = 3 / 300; // of the range: without a sample for longer, no trial was measured
 
 type Props = { devices: readonly string[]; span: Span; live: boolean };
@@ -150,7 +150,8 @@ function highest(lane: Usage | undefined, key: Key): number | null {
 
 type Lane = { lane: Usage; index: number; width: number; span: Span; top: number; key: Key };
 
-function drawLane(context: CanvasRenderingContext2D, { lane, index, width, span, top, key }: Lane): void {
+/** The line of one device; it is interrupted where no trial was measured. */
+export function drawLane(context: CanvasRenderingContext2D, { lane, index, width, span, top, key }: Lane): void {
   const ground = (index + 1) * LANE - 4;
   const xOf = (at: number) => ((at - span.from) / (span.to - span.from)) * width;
   const yOf = (value: number) => ground - (value / top) * (LANE - 10);
@@ -169,7 +170,8 @@ function drawLane(context: CanvasRenderingContext2D, { lane, index, width, span,
     const value = lane[key][row];
     if (value === null || value === undefined) return;
     const [x, y] = [xOf(at), yOf(value)];
-    if (at - before > gap) context.moveTo(x - 1, y); // visible also alone
+    const since = lane.since[row] ?? at; // old samples are merged: they last for minutes
+    if (since - before > gap) context.moveTo(Math.min(xOf(since), x - 1), y); // visible also alone
     context.lineTo(x, y);
     before = at;
   });

@@ -2,8 +2,9 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { Trial } from "../pages/trial/queries";
+import { recordingContext } from "../testing/recording-canvas";
 import { showWithService, stubSize } from "../testing/service";
-import { DeviceUsage } from "./device-usage";
+import { DeviceUsage, drawLane } from "./device-usage";
 import { formatMeasure, formatMegabytes, pointsOf } from "./measures";
 import type { Samples } from "./queries";
 import { Resources } from "./resources";
@@ -99,7 +100,7 @@ test("a trial that waits for its device has no resources", () => {
 
 test("devices are drawn in the order of the timeline, with their highest values", async () => {
   const device = {
-    ...{ id: "cpu-1", at: [50, 60], cpu_cores: [1, 2], memory_mb: [300, 200] },
+    ...{ id: "cpu-1", since: [40, 50], at: [50, 60], cpu_cores: [1, 2], memory_mb: [300, 200] },
     ...{ gpu_percent: [null, null], gpu_memory_mb: [null, null] },
   };
   showWithService(<DeviceUsage devices={["cpu-0", "cpu-1"]} span={{ from: 0, to: 100 }} live={false} />, {
@@ -108,6 +109,19 @@ test("devices are drawn in the order of the timeline, with their highest values"
   expect(await screen.findByRole("img", { name: "Memory: cpu-0 at most –; cpu-1 at most 300 MB" })).toBeVisible();
   await userEvent.selectOptions(screen.getByLabelText("Show"), "Processor");
   expect(screen.getByRole("img", { name: "Processor: cpu-0 at most –; cpu-1 at most 2 cores" })).toBeVisible();
+});
+
+test.each([
+  ["samples of ten seconds follow each other", [0, 10, 20], 1],
+  ["nothing was measured for half a minute", [0, 10, 50], 2],
+])("%s: the line has as many parts", (_, since, parts) => {
+  const { context, named } = recordingContext();
+  const at = since.map(start => start + 10);
+  const none = at.map(() => null);
+  const lane = { id: "cpu-0", since, at, cpu_cores: [1, 1, 1], memory_mb: [10, 20, 30], gpu_percent: none };
+  const drawn = { lane: { ...lane, gpu_memory_mb: none }, index: 0, width: 300, span: { from: 0, to: 100 }, top: 30 };
+  drawLane(context, { ...drawn, key: "memory_mb" });
+  expect(named("moveTo")).toHaveLength(1 + parts); // also the ground
 });
 
 test("a time range without samples says so", async () => {

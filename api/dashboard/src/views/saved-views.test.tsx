@@ -41,7 +41,7 @@ test("the short address opens the view once", async () => {
 
 test("a changed view is marked and its address is not replaced", async () => {
   show("/sweeps/7/table?view=slow+adam&filter=x");
-  expect(await screen.findByText("slow adam (changed)")).toBeTruthy();
+  expect(await screen.findByTitle("slow adam (changed)")).toBeTruthy();
   expect(window.location.search).toBe("?view=slow+adam&filter=x");
 });
 

@@ -7,6 +7,7 @@ import type { Sweep } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
 import { useIsViewer } from "../use-session";
 import { Button } from "../widgets/button";
+import { CutName } from "../widgets/cut-name";
 import { Confirm, Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
@@ -54,7 +55,10 @@ function ViewsOf({ sweep, tab }: { sweep: Sweep; tab: ViewTab }) {
         quiet
         label={
           <>
-            <Icon name="bookmark" size={15} /> <span className="views-name">{label}</span>
+            <Icon name="bookmark" size={15} />{" "}
+            <span className="views-name">
+              <CutName name={label} />
+            </span>
           </>
         }
       >

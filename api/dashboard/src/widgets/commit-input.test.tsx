@@ -82,3 +82,15 @@ test("Enter in a text of several lines begins a line", async () => {
   await userEvent.type(screen.getByLabelText("Description"), "a{Enter}b");
   expect(onCommit).toHaveBeenLastCalledWith("a\nb");
 });
+
+test("a field that shows all of its text has no line breaks, and ends at Enter", async () => {
+  const onCommit = vi.fn();
+  render(<CommitInput whole stored="adam" onCommit={onCommit} aria-label="Values" />);
+  const field = screen.getByLabelText("Values");
+  fireEvent.change(field, { target: { value: "adam,\n  sgd" } });
+  expect(field).toHaveValue("adam, sgd");
+  expect(field.parentElement).toHaveAttribute("data-text", "adam, sgd");
+  await userEvent.type(field, "{Enter}");
+  expect(field).toHaveValue("adam, sgd");
+  expect(onCommit.mock.calls).toEqual([["adam, sgd"]]);
+});

@@ -1,4 +1,5 @@
 // An input whose text is committed at each keystroke, on blur and on Enter; Escape restores the text from before.
+import "./commit-input.css";
 import { type ChangeEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 type Props = {
@@ -7,6 +8,7 @@ type Props = {
   placeholder?: string;
   numeric?: boolean;
   lines?: number; // a text of several lines
+  whole?: boolean; // one line of text, wrapped where it does not fit, so that all of it is visible
   list?: string;
   "aria-label"?: string;
   "aria-invalid"?: boolean;
@@ -16,7 +18,7 @@ type Props = {
  * Changes of `stored` do not overwrite text that is being typed. Cleared text is committed on blur and on Enter: while a person
  * types another value, the key, its place and its comment stay in the file.
  */
-export function CommitInput({ stored, onCommit, numeric, lines, ...rest }: Props) {
+export function CommitInput({ stored, onCommit, numeric, lines, whole, ...rest }: Props) {
   const [typed, setTyped] = useState(stored);
   const [before, setBefore] = useState<string | null>(null); // the stored text when typing began
   const [last, setLast] = useState(stored);
@@ -40,7 +42,10 @@ export function CommitInput({ stored, onCommit, numeric, lines, ...rest }: Props
     if (isTyping) commit(text);
   };
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && lines === undefined) end(typed);
+    if (event.key === "Enter" && lines === undefined) {
+      if (whole) event.preventDefault(); // no line break
+      end(typed);
+    }
     if (event.key === "Escape" && before !== null) end(before);
   };
   const shared = {
@@ -49,7 +54,7 @@ export function CommitInput({ stored, onCommit, numeric, lines, ...rest }: Props
     autoComplete: "off",
     spellCheck: false,
     onChange: (event: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) => {
-      const text = event.target.value;
+      const text = whole ? event.target.value.replace(/\s*[\r\n]+\s*/g, " ") : event.target.value;
       if (before === null) setBefore(stored);
       setTyped(text);
       if (text.trim() !== "") commit(text);
@@ -57,9 +62,12 @@ export function CommitInput({ stored, onCommit, numeric, lines, ...rest }: Props
     onBlur: () => end(typed),
     onKeyDown: onKey,
   };
-  return lines === undefined ? (
-    <input {...shared} inputMode={numeric ? "decimal" : undefined} />
-  ) : (
-    <textarea {...shared} rows={lines} />
-  );
+  const inputMode = numeric ? "decimal" : undefined;
+  if (whole)
+    return (
+      <span className="commit-whole" data-text={typed || rest.placeholder}>
+        <textarea {...shared} rows={1} cols={1} inputMode={inputMode} />
+      </span>
+    );
+  return lines === undefined ? <input {...shared} inputMode={inputMode} /> : <textarea {...shared} rows={lines} />;
 }

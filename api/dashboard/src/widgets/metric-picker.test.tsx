@@ -31,6 +31,19 @@ describe("the search", () => {
 });
 
 describe("the picker", () => {
+  it("cuts a long name in the middle, and searches by what is typed", async () => {
+    const name = "encoder/block_12/attention/output/dropout_probability/left";
+    render(
+      <MetricPicker label="Y axis" value={name} options={[{ value: name, name }, ...METRICS]} onChange={vi.fn()} />,
+    );
+    const input = screen.getByRole<HTMLInputElement>("combobox", { name: "Y axis" });
+    expect(input.value).toMatch(/^encoder\/block.*….*probability\/left$/);
+    expect(input.title).toBe(name);
+    await userEvent.tab();
+    await userEvent.keyboard("{ArrowDown}val/");
+    expect(names()).toEqual(["val/loss", "val/accuracy"]);
+  });
+
   it("shows the current value, and opens on a click", async () => {
     const { input } = picked();
     expect(input.value).toBe("loss");

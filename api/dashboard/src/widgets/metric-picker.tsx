@@ -1,5 +1,6 @@
 // A select with search, for lists of metrics, parameters and other names that may be long.
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { shortened } from "../format";
 import { MOST_SHOWN, searchOptions } from "./metric-search";
 import type { Option } from "./select";
 import "./labelled-control.css";
@@ -13,7 +14,9 @@ type PickerProps = {
   placeholder?: string; // without a value
 };
 
-/** Like `Select`; typing narrows the options. */
+const [MOST_LETTERS, LETTER_PX, SIDES_PX] = [40, 8, 36]; // of the input
+
+/** Like `Select`; typing narrows the options. A long name is cut in the middle. */
 export function MetricPicker({ label, value, options, onChange, placeholder }: PickerProps) {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
@@ -23,7 +26,8 @@ export function MetricPicker({ label, value, options, onChange, placeholder }: P
   const open = text !== null;
   const found = searchOptions(options, text ?? "");
   const shown = found.slice(0, MOST_SHOWN);
-  const current = options.find(option => option.value === value)?.name ?? value;
+  const name = options.find(option => option.value === value)?.name ?? value;
+  const current = shortened(name, MOST_LETTERS);
 
   useEffect(() => {
     const panel = list.current;
@@ -81,7 +85,8 @@ export function MetricPicker({ label, value, options, onChange, placeholder }: P
         aria-activedescendant={open && shown.length > 0 ? `${id}-${active}` : undefined}
         autoComplete="off"
         spellCheck={false}
-        title={open ? undefined : current}
+        title={open ? undefined : name}
+        style={{ width: `max(180px, ${current.length * LETTER_PX + SIDES_PX}px)` }}
         placeholder={(open && current) || placeholder}
         value={text ?? current}
         onChange={event => {

@@ -1,4 +1,5 @@
-// Tabs as links: each has its own URL and keeps the query.
+// Tabs as links: each has its own URL and keeps the query. The current one is in view also where they do not all fit.
+import { useEffect, useRef } from "react";
 import { Link, useSearch } from "wouter";
 import "./tabs.css";
 
@@ -6,8 +7,14 @@ export type Tab = { key: string; name: string; href: string };
 
 export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: string; label: string }) {
   const query = useSearch();
+  const row = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `current` is that of the DOM
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => row.current && showCurrent(row.current)); // the page is laid out anyway
+    return () => cancelAnimationFrame(frame);
+  }, [current]);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav ref={row} className="tabs" aria-label={label}>
       {tabs.map(tab => (
         <Link
           key={tab.key}
@@ -20,4 +27,13 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
       ))}
     </nav>
   );
+}
+
+/** Scrolls only the row, not the page. */
+function showCurrent(row: HTMLElement): void {
+  const tab = row.querySelector("[aria-current]")?.getBoundingClientRect();
+  const { left, right } = row.getBoundingClientRect();
+  if (!tab) return;
+  if (tab.left < left) row.scrollLeft -= left - tab.left;
+  else if (tab.right > right) row.scrollLeft += tab.right - right;
 }

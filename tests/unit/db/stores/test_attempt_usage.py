@@ -154,9 +154,20 @@ def test_usage_of_devices_in_a_time_range(service: ServiceRig, client: TestClien
     (device,) = answer["devices"]
     assert device["id"] == "cpu-0"
     assert len(device["at"]) == 10
+    assert [round(at - since) for since, at in zip(device["since"], device["at"], strict=True)] == [4] * 10
     assert set(device["memory_mb"]) == {100.0} and set(device["cpu_cores"]) == {0.5}
     assert client.get(f"{V1}/timeline/usage", params={"from_s": AT + 200, "to_s": AT + 210}).json()["devices"] == []
     assert_problem(client.get(f"{V1}/timeline/usage", params={"from_s": AT + 2, "to_s": AT}), 400, "before")
+
+
+def test_old_samples_of_a_device_follow_each_other(service: ServiceRig, client: TestClient) -> None:
+    service.device("cpu-0")
+    _run(service, service.trial(service.sweep(), 0, None), 300)
+    span = {"from_s": AT - 1, "to_s": AT + 600, "points": 601}
+    (device,) = client.get(f"{V1}/timeline/usage", params=span).json()["devices"]
+    widths = [round(at - since) for since, at in zip(device["since"], device["at"], strict=True)]
+    assert 10 in widths and 1 in widths
+    assert device["since"][1:] == device["at"][:-1]
 
 
 @pytest.mark.parametrize(

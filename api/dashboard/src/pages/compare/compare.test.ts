@@ -1,7 +1,7 @@
 // The comparison: line diff, joined columns, and lines of the best value.
 import { sweepFixture } from "../../sweep/fixture";
 import { codeText } from "./configuration-diff";
-import { stepsOf } from "./histories";
+import { axesOf, stepsOf } from "./histories";
 import { columnsOf, differing, sortedBy } from "./joined-columns";
 import { countChanges, lineDiff } from "./line-diff";
 import type { History, JoinedTrial } from "./queries";
@@ -73,4 +73,12 @@ test("the best value is a line of steps that lasts until the end of the sweep", 
 
 test("unknown facts about the code are shown as unknown", () => {
   expect(codeText(sweepFixture())).toContain("git commit: unknown\nuncommitted changes: unknown\n");
+});
+
+test("best values that span decades have a logarithmic axis", () => {
+  const line = (...values: number[]): [number, number][][] => [values.map((value, at) => [at, value])];
+  const isLog = (...values: number[]) => axesOf(line(...values), "loss", "minimize", "number").y.log;
+  expect(isLog(10, 0.1, 1e-5, 1e-6)).toBe(true);
+  expect(isLog(0.9, 0.8, 0.7)).toBe(false);
+  expect(isLog(10, 0.1, 0)).toBe(false);
 });

@@ -5,6 +5,7 @@ import { type Axis, type Goal, numberAxis, placeOn, withRoom } from "../../chart
 import type { Rows } from "../../charts/export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "../../charts/frame";
 import type { LegendItem } from "../../charts/legend";
+import { spansDecades } from "../../charts/log-results";
 import { Plot } from "../../charts/plot";
 import { formatCount, formatDuration, formatNumber } from "../../format";
 import { ruleText } from "../../sweep/sweep";
@@ -177,18 +178,16 @@ export function stepsOf(history: History, by: By): [number, number][] {
   return points;
 }
 
-function axesOf(lines: readonly [number, number][][], metric: string, goal: Goal, by: By): { x: Axis; y: Axis } {
+/** The axis of values is logarithmic where they span decades, as in the history of a sweep. */
+export function axesOf(lines: readonly [number, number][][], metric: string, goal: Goal, by: By): { x: Axis; y: Axis } {
   const points = lines.flat();
   const longest = points.reduce((most, [across]) => Math.max(most, across), 0);
   const x =
     by === "number"
       ? numberAxis(by, "trial", [0, longest], { integer: true })
       : numberAxis(by, "time since the start", [0, longest], { unit: "duration" });
-  const y = numberAxis(
-    metric,
-    metric,
-    points.map(([, value]) => value),
-  );
+  const values = points.map(([, value]) => value);
+  const y = numberAxis(metric, metric, values, { log: spansDecades(values) });
   return { x: withRoom(x, 0.02), y: { ...withRoom(y, 0.06), goal } };
 }
 

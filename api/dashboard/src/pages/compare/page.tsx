@@ -85,7 +85,8 @@ function Compared({ sweeps, trials: named }: ComparedProps) {
       <ul className="compare-items" aria-label="Compared sweeps">
         {sweeps.map(id => (
           <li key={id} className={`compare-item compare-series-${(colours.get(id) ?? 0) % 8}`}>
-            <Link href={`/sweeps/${id}`}>{names.get(id) ?? `sweep ${id}`}</Link> ({id})
+            <Link href={`/sweeps/${id}`}>{names.get(id) ?? `sweep ${id}`}</Link>{" "}
+            <span className="compare-id">({id})</span>
             <Button quiet small title={`Remove sweep ${id} from the comparison`} onClick={() => dropSweep(id, sweeps)}>
               <Icon name="close" size={12} />
             </Button>

@@ -1,7 +1,8 @@
 // The charts of the analysis, each in a panel with its own controls; their settings are in the URL.
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
-import { type Axis, titleOf } from "../../charts/axis";
+import { type Axis, MEASURED, titleOf } from "../../charts/axis";
+import { rankingOf } from "../../charts/best-lines";
 import { Contour } from "../../charts/contour";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
@@ -15,7 +16,7 @@ import { useIntervals } from "../../charts/queries";
 import { rampText } from "../../charts/ramp-text";
 import { Slice } from "../../charts/slice";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/trial-columns";
-import { finishedOf } from "../../charts/unfinished";
+import { countUnfinished, finishedOf, unfinishedItems } from "../../charts/unfinished";
 import type { Brushing } from "../../charts/use-debounced-brushes";
 import { useValueAxis } from "../../charts/use-value-axis";
 import { objectivesOf, ruleOf, type Sweep } from "../../sweep/sweep";
@@ -43,6 +44,11 @@ export function useShares(points: Points, metric: Axis, finished = true): Float6
     () => goodness(finished ? finishedOf(points, metric.key) : columnOf(points, metric.key), metric.goal),
     [points, metric, finished],
   );
+}
+
+/** The legend of trials that are drawn at their last report of a metric. */
+export function useUnfinishedItems(points: Points, { key }: Axis, inside: Uint8Array): LegendItem[] {
+  return useMemo(() => unfinishedItems(countUnfinished(points, key, inside)), [points, key, inside]);
 }
 
 /** The keys of axes in the URL. */
@@ -137,6 +143,7 @@ export function ParallelPanel({
     [all, named, metric, points, log],
   );
   const shares = useShares(points, metric, false);
+  const ranking = useMemo(() => rankingOf(points, metric), [points, metric]);
   const chosen = useMemo(
     () => columnOf(points, "id").flatMap((id, row) => (selected.has(id as number) ? [row] : [])),
     [points, selected],
@@ -184,6 +191,7 @@ export function ParallelPanel({
         points={points}
         axes={axes}
         shares={shares}
+        ranking={ranking}
         brushes={charts.brushes}
         active={active}
         chosen={chosen}
@@ -212,7 +220,7 @@ function chosenAxes(all: readonly Axis[], named: string, metric: Axis): Axis[] {
   const parameters = all.filter(axis => axis.key.startsWith("params."));
   const outcomes = all.filter(axis => !parameters.includes(axis));
   const objectives = outcomes.filter(
-    axis => (axis.key !== "running_s" && !figureOf(axis.key)) || axis.key === metric.key,
+    axis => (!(axis.key in MEASURED) && !figureOf(axis.key)) || axis.key === metric.key,
   );
   return [...parameters.slice(0, MOST_AXES), ...objectives];
 }
@@ -314,6 +322,7 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
   const values = useValueAxis(points, metric, log, linked.inside);
   const best = useMemo(() => bestRow(points, metric, linked.inside), [points, metric, linked.inside]);
   const marked = useMemo(() => (best < 0 ? [] : [best]), [best]);
+  const unfinished = useUnfinishedItems(points, metric, linked.inside);
   const { count: _, ...drawn } = linked;
   const [all, setAll] = useQueryState("slices");
   const showsAll = all === "all";
@@ -327,7 +336,15 @@ export function SlicePanels({ parameters, ranked, points, metric, ...linked }: S
           hint={`${titleOf(metric)} by ${parameter.name}`}
         >
           <LazyChart height={220}>
-            <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
+            <Slice
+              {...drawn}
+              points={points}
+              parameter={parameter}
+              metric={values}
+              shares={shares}
+              marked={marked}
+              unfinished={unfinished}
+            />
           </LazyChart>
         </Framed>
       ))}

@@ -59,6 +59,14 @@ test("the metric is stored in the URL, the first one is the default", async () =
   expect(window.location.search).toBe("");
 });
 
+test("peak memory is a target if it was measured", async () => {
+  const sent = show({ columns: { ...POINTS.columns, peak_memory_mb: [300, 200, null] } });
+  await pick(await screen.findByLabelText("Metric"), "peak memory");
+  expect(window.location.search).toBe("?metric=peak_memory_mb");
+  expect(screen.getByText("peak memory of each trial, and the best so far")).toBeVisible();
+  await waitFor(() => expect(sent.some(({ query }) => query.get("metric") === "peak_memory_mb")).toBe(true));
+});
+
 test("a sample is announced", async () => {
   show({ shown: 3, matching: 12_000 });
   expect(
@@ -154,15 +162,20 @@ test("any logged metric can be the target of all charts, and an axis", async () 
 });
 
 test("trials without a result are drawn at their last report, and can be hidden", async () => {
+  vi.stubGlobal("IntersectionObserver", undefined); // every chart is in view
   const state = ["finished", "pruned", "failed"];
   show({ columns: { ...POINTS.columns, value: [0.5, null, null], reported: [null, 0.3, 0.9], state } });
   const history = (await screen.findByRole("heading", { name: "History" })).closest("section") as HTMLElement;
   expect(within(history).getByText("1 pruned or running, last value")).toBeVisible();
   expect(within(history).getByText("1 failed, last value")).toBeVisible();
+  for (const name of ["width", "Scatter"]) {
+    const panel = (await screen.findByRole("heading", { name })).closest("section") as HTMLElement;
+    expect(await within(panel).findByText("1 failed, last value")).toBeVisible();
+  }
   expect(screen.queryByText(/Without a result/)).toBeNull();
   await userEvent.click(screen.getByLabelText("Pruned and failed trials"));
   expect(window.location.search).toBe("?unfinished=0");
-  expect(screen.queryByText("1 failed, last value")).toBeNull();
+  await waitFor(() => expect(screen.queryByText("1 failed, last value")).toBeNull());
   expect(screen.getByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
 });
 

@@ -1,6 +1,6 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import { useMemo } from "react";
-import type { Axis } from "../../charts/axis";
+import { type Axis, titleOf } from "../../charts/axis";
 import { useLogCheckbox } from "../../charts/log-results";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
 import { columnOf, type Points } from "../../charts/trial-columns";
@@ -147,11 +147,9 @@ export function withoutResult(points: Points, key: string): string {
   return counts.length > 0 ? `Without a result, and not drawn: ${counts.join(" and ")} trials.` : "";
 }
 
-/** The objectives and the running time, then the last, lowest and highest value of each metric. */
+/** The objectives and what was measured, then the last, lowest and highest value of each metric. */
 function metricChoices(outcomes: readonly Axis[], logged: readonly string[]): Option[] {
-  const own = outcomes
-    .filter(axis => !figureOf(axis.key))
-    .map(axis => ({ value: axis.name, name: axis.key === "running_s" ? "running time" : axis.name }));
+  const own = outcomes.filter(axis => !figureOf(axis.key)).map(axis => ({ value: axis.name, name: titleOf(axis) }));
   return [...own, ...figureOptions(logged)];
 }
 

@@ -13,6 +13,7 @@ import { useMetricNames } from "../../trials/use-metric-names";
 import { useQueryState } from "../../url";
 import { MetricPicker } from "../../widgets/metric-picker";
 import { Panel } from "../../widgets/panel";
+import { useUnfinishedItems } from "./analysis-panels";
 import type { Linked } from "./linked-charts";
 
 type Props = Linked & {
@@ -29,7 +30,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
   const all = useMemo(() => [...parameters, ...outcomes], [parameters, outcomes]);
   const { names: metrics } = useMetricNames(sweepId);
   const options = useMemo(() => {
-    const own = all.map(axis => ({ value: axis.key, name: axis.key === "running_s" ? "running time" : axis.name }));
+    const own = all.map(axis => ({ value: axis.key, name: titleOf(axis) }));
     return [...own, ...figureOptions(metrics).filter(option => !all.some(axis => axis.key === option.value))];
   }, [all, metrics]);
   const x = all.find(axis => axis.key === xKey) ?? all[0];
@@ -40,6 +41,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
     [x, y, points, log],
   );
   const shares = useMemo(() => goodness(finishedOf(points, metric.key), metric.goal), [points, metric]);
+  const unfinished = useUnfinishedItems(points, y, linked.inside);
   if (!x || !across) return null;
   const set = (keys: readonly string[]) => setNamed(keys.map(encodeURIComponent).join("|"));
   return (
@@ -60,7 +62,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
             points={points}
             name={`scatter-${y.name}-${x.name}`}
             title={`${titleOf(y)} against ${titleOf(x)}`}
-            legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }]}
+            legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, ...unfinished]}
             columns={{ [columnNameOf(metric)]: row => columnOf(points, metric.key)[row] }}
             x={across}
             y={up}

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from podium.api.rest.sweeps.importance_process import AnalysisError, ImportanceQueue
+from podium.sweep.lifecycle.recorded_changes import UsageSampled
+from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Sampled
+from podium.sweep.values.usage_samples import UsageSample
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 TWO = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
@@ -237,6 +241,19 @@ def test_failed_importance_has_a_reason_and_is_not_retried(service: ServiceRig, 
         found = importance.ask()
         assert (found["state"], found["reason"]) == ("failed", "all trials have the same value")
     assert len(evaluator.asked) == 1
+
+
+def test_points_have_peak_memory_if_a_trial_was_measured(service: ServiceRig, evaluator: FakeEvaluator) -> None:
+    sweep_id = service.sweep()
+    trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
+    path = f"/api/v1/sweeps/{sweep_id}/points"
+    assert "peak_memory_mb" not in service.client().get(path).json()["columns"]
+    sample = UsageSample(AT + 1, 1.0, 0.5, 300 << 20, 0, 0)
+    service.commit(UsageSampled(Sampled(AttemptKey(trials[1], 1), (sample,), 0, None, None)))
+    columns = service.client().get(path).json()["columns"]
+    assert columns["peak_memory_mb"] == [None, 300.0]
+    assert "peak_gpu_memory_mb" not in columns
+    assert Importance(service, sweep_id, evaluator).ask(metric="peak_memory_mb")["finished"] == 1
 
 
 def test_importance_target_is_an_objective_or_the_duration(service: ServiceRig, evaluator: FakeEvaluator) -> None:

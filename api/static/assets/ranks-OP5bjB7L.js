@@ -1,1 +1,0 @@
-function e(e,t){let n=t===`maximize`?1:-1,r=Uint32Array.from(e,(e,t)=>t);r.sort((t,r)=>n*(e[t]-e[r]));let i=new Float64Array(e.length);for(let t=0;t<r.length;){let n=t;for(;n+1<r.length&&e[r[n+1]]===e[r[t]];)n+=1;let a=t===0&&n===r.length-1?1:(t+n)/2/(r.length-1);for(let e=t;e<=n;e+=1)i[r[e]]=a;t=n+1}return i}export{e as t};
