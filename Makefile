@@ -21,6 +21,22 @@ S3         := $(BENCH_VENV)/s3
 KSERVE     := .venv/kserve
 PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
+# The tests that use a database: stores, queries, audit, REST API, and what reads and writes by these. `make test` runs
+# those of tests/contract/db and of the recorder on both databases.
+DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
+	tests/contract/sweep/file_store/test_file_stores.py tests/unit/api/rest tests/unit/api/cli/test_app.py \
+	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_monitoring node sweep_curves \
+		sweep_export sweep_metadata sweep_submit trial_names) \
+	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
+		gateway/test_health_routes gateway/test_inference_protocol gateway/test_main http/test_authenticate_first \
+		http/test_authentication http/test_request_guard node_service/test_clock_offset node_service/test_file_routes \
+		node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
+	$(patsubst %,tests/unit/ensemble/host/test_%.py,evaluation_queue host_loop members_over_devices precision_decisions \
+		sweep_ensemble_builder) \
+	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_joined_cluster_token scheduling/test_retention \
+		scheduling/test_scheduler_epoch_file scheduling/test_sweep_warnings runtime/test_submission_provenance \
+		studies/test_study_conversion node_agent/test_carried_files)
+
 DASHBOARD := api/dashboard
 NPM_DONE  := $(DASHBOARD)/node_modules/.package-lock.json
 
@@ -36,7 +52,7 @@ help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example, test-extras and kserve'
-	@echo 'make test-postgres  the tests of the database and of the REST API on PostgreSQL instead of SQLite'
+	@echo 'make test-postgres  the tests that use a database on PostgreSQL instead of SQLite, and a standby (as root)'
 	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve], the other peers and an S3 server, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
@@ -69,9 +85,9 @@ test-all: $(DEV)
 	exit $$failed
 
 test-postgres: $(DEV)
-	@$(BIN)/python -m pytest -n 3 --dist=loadfile --no-loadscope-reorder --postgres \
-		tests/integration/test_service_on_postgres.py tests/integration/test_ensemble_life.py tests/integration/test_events_stream.py \
-		tests/faults/test_postgres_campaign.py tests/unit/api/rest tests/unit/db
+	@$(BIN)/python -m pytest -n 3 --dist=loadfile --no-loadscope-reorder --postgres -m "" \
+		tests/cluster/test_standby.py tests/integration/test_service_on_postgres.py tests/integration/test_ensemble_life.py \
+		tests/integration/test_events_stream.py tests/faults/test_postgres_campaign.py $(DATABASE_TESTS)
 
 test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

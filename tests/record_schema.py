@@ -4,7 +4,8 @@
 lets `tests/fixtures/schemas/workload.py` use it, and stores a backup of its database, taken while a sweep runs, as SQL
 text in `tests/fixtures/schemas/SCHEMA.sql.gz`. Without arguments, it records the schema of the current commit. A schema
 that no commit had as its newest one is made from the next one by its migration. Of the schemas in `WITH_FILES`, the
-data directory is stored as well.
+data directory is stored as well. Those in `STOPPED` are recorded a second time as `SCHEMA-stopped`, after the service
+was stopped while its sweep ran, and of those in `ON_POSTGRES` the tables of a PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import alembic_config
 from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory
-from tests.recorded_schemas import FOLDER, archive_of, file_of, restore
+from tests.postgres_server import new_server
+from tests.recorded_schemas import FOLDER, archive_of, file_of, postgres_file_of, restore, stopped
 from tests.repository import ROOT
 
 # The last commit with each schema.
@@ -41,8 +43,11 @@ COMMITS = {
     "0014": "4cea8a1e",
 }  # fmt: skip
 FROM_THE_NEXT = {"0008": "0009", "0009": "0010", "0012": "0013"}
-WITH_FILES = ("0011", "0013")
+WITH_FILES = ("0011", "0013", "0014")
+STOPPED = ("0014",)
+ON_POSTGRES = ("0014",)  # it is the first schema that ran on PostgreSQL
 FILES = ("bundles", "evaluations", "trials")  # of a data directory; data sets are prepared again
+NAME = "podium_recorded"  # a PostgreSQL database
 READY_S = 120.0
 
 
@@ -53,6 +58,8 @@ def main() -> None:
             derive(schema, FROM_THE_NEXT[schema])
         else:
             record(schema, COMMITS.get(schema, "HEAD"))
+        if schema in ON_POSTGRES:
+            record_postgres(schema, COMMITS.get(schema, "HEAD"))
         print(f"{file_of(schema).relative_to(ROOT)}: {file_of(schema).stat().st_size:,} bytes")
 
 
@@ -68,10 +75,33 @@ def record(schema: str, commit: str) -> None:
             )
         store(schema, copy, folder)
         if schema in WITH_FILES:
-            with tarfile.open(archive_of(schema), "w:gz", compresslevel=9) as archive:
-                for name in FILES:
-                    if (data.root / name).exists():
-                        archive.add(data.root / name, name, filter=anonymous)
+            store_files(schema, data)
+        if schema in STOPPED:
+            with service(python, data, ended_by=signal.SIGTERM):
+                subprocess.run([python, FOLDER / "workload.py", data.root, schema, "again"], check=True)
+            store(stopped(schema), data.database, folder)
+            store_files(stopped(schema), data)
+
+
+def store_files(name: str, data: DataDirectory) -> None:
+    """Write an archive of the files of a data directory."""
+    with tarfile.open(archive_of(name), "w:gz", compresslevel=9) as archive:
+        for folder in FILES:
+            if (data.root / folder).exists():
+                archive.add(data.root / folder, folder, filter=anonymous)
+
+
+def record_postgres(schema: str, commit: str) -> None:
+    """Store the tables of a new PostgreSQL database of this commit."""
+    server = new_server()
+    server.create(NAME)
+    create = "import sys; from podium.db.schema.postgres_schema import migrate_postgres; migrate_postgres(sys.argv[1])"
+    with tempfile.TemporaryDirectory(prefix="podium-recorded-") as folder, checkout(Path(folder), commit) as python:
+        subprocess.run([python, "-P", "-c", create, server.url(NAME)], check=True)
+    dump = ["pg_dump", "--schema-only", "--no-owner", "--no-privileges", "--no-comments", server.url(NAME)]
+    text = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
+    lines = [line for line in text.splitlines() if line and not line.startswith(("--", "\\"))]
+    postgres_file_of(schema).write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
 
 
 def derive(schema: str, newer: str) -> None:
@@ -103,8 +133,8 @@ def checkout(folder: Path, commit: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def service(python: Path, data: DataDirectory) -> Iterator[None]:
-    """A service that runs in the block, and is killed at its end, as by a power failure."""
+def service(python: Path, data: DataDirectory, *, ended_by: signal.Signals = signal.SIGKILL) -> Iterator[None]:
+    """A service that runs in the block, and is killed at its end, as by a power failure, or stopped."""
     podium: list[str | Path] = [python, "-P", "-m", "podium.api.cli.app"]
     options: list[str | Path] = ["--data-dir", data.root, "--devices", "cpu:2", "--port", "0", "--gateway-port", "0"]
     started = subprocess.Popen([*podium, "serve", *options], env={**os.environ, "RECORDING": "1"})
@@ -116,7 +146,7 @@ def service(python: Path, data: DataDirectory) -> Iterator[None]:
             time.sleep(1.0)
         yield
     finally:
-        started.send_signal(signal.SIGKILL)
+        started.send_signal(ended_by)
         started.wait()
         time.sleep(3.0)  # its processes end with it
 

@@ -13,7 +13,8 @@ from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notifier import Notifier
 from podium.api.notifications.target_file import read_targets
 from podium.db.schema.open_database import open_database
-from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, start_component
+from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.values.errors import PodiumError
 
 
@@ -24,12 +25,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        database = open_database(settings)
+        heartbeat = LoopHeartbeat()
+        database = open_database(settings, heartbeat.on_progress)
         deliveries = [Delivery(target) for target in read_targets(Path(settings.notify))]
         notifier = Notifier(database, deliveries, settings.public_url)
         notifier.start()
         report_ready()
-        notifier.run(send_heartbeat, stopping.is_set)
+        notifier.run(heartbeat.on_turn, stopping.is_set)
     except PodiumError as error:
         exit_with(error)
 

@@ -25,9 +25,9 @@ from podium.sweep.runtime.component_lifecycle import (
     exit_with,
     report_leadership,
     report_ready,
-    send_heartbeat,
     start_component,
 )
+from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -37,7 +37,8 @@ log = logging.getLogger("podium.leadership")
 
 def run(settings: ServiceSettings) -> None:
     """Compete for the lease until SIGTERM, then release the lease. Raises `PodiumError` if this service may not run."""
-    database = open_postgres(settings)
+    heartbeat = LoopHeartbeat()
+    database = open_postgres(settings, heartbeat.on_progress)
     contender = Contender(settings.holder, socket.gethostname(), settings.url, cluster_id(settings))
     leadership = Leadership(database, contender, end_sessions=database.end_sessions)
     stopping = threading.Event()
@@ -46,6 +47,7 @@ def run(settings: ServiceSettings) -> None:
     reported: int | None = None
     earlier: LeaderState | None = None
     while not stopping.is_set():
+        heartbeat.on_turn()
         contender = replace(contender, ray=cluster_id(settings) or contender.ray)  # it may have been started again
         leadership.use_ray(contender.ray)
         try:
@@ -61,17 +63,17 @@ def run(settings: ServiceSettings) -> None:
                 report_leadership(state.epoch)
                 report_ready()
                 reported = state.epoch
-        _wait(stopping, RENEWAL_S if reported else WATCH_S)
+        _wait(stopping, RENEWAL_S if reported else WATCH_S, heartbeat)
     forwarding.close()
     with suppress(DatabaseError):
         leadership.release()
     database.close()
 
 
-def _wait(stopping: threading.Event, seconds: float) -> None:
+def _wait(stopping: threading.Event, seconds: float, heartbeat: LoopHeartbeat) -> None:
     """Wait, and send heartbeats."""
     while seconds > 0 and not stopping.wait(min(HEARTBEAT_S, seconds)):
-        send_heartbeat()
+        heartbeat.on_turn()
         seconds -= HEARTBEAT_S
 
 

@@ -6,25 +6,11 @@ Components are watched from their first heartbeat on, or since they were ready.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 UNRESPONSIVE_S = 10.0  # reported as silent, so the service is not ready
-HUNG_S = 20.0  # killed and restarted: an event loop never waits, and a stopped process does nothing
-LONG_ITERATION_S = 60.0  # the same, for a component whose loop waits for disks and other processes
+HUNG_S = 25.0  # killed and restarted: a loop sends heartbeats between its waits, each of which is limited to less
 PAUSE_S = 10.0  # between two checks: the supervisor itself was suspended
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessStatus:
-    """What the supervisor knows of a silent component.
-
-    `waits`: its loop may wait for long, by design. `stopped`: by a signal. `traced`: by a debugger, which may pause it.
-    """
-
-    waits: bool = False
-    stopped: bool = False
-    traced: bool = False
 
 
 class MissedHeartbeats(NamedTuple):
@@ -41,11 +27,9 @@ class Heartbeats:
         self,
         silent_s: float = UNRESPONSIVE_S,
         hung_s: float = HUNG_S,
-        long_iteration_s: float = LONG_ITERATION_S,
         pause_s: float = PAUSE_S,
     ) -> None:
         self._silent_s, self._hung_s, self._pause_s = silent_s, hung_s, pause_s
-        self._long_iteration_s = long_iteration_s
         self._last_s: dict[str, float] = {}
         self._traced_s: dict[str, float] = {}  # when a debugger was last seen
         self._checked_s: float | None = None
@@ -63,12 +47,12 @@ class Heartbeats:
         """Whether the component has sent a heartbeat since its process started."""
         return name in self._last_s
 
-    def check(self, now_s: float, look: Callable[[str], ProcessStatus] = lambda _: ProcessStatus()) -> MissedHeartbeats:
+    def check(self, now_s: float, is_traced: Callable[[str], bool] = lambda _: False) -> MissedHeartbeats:
         """The silent and hung components; none if the supervisor itself was suspended since the last check.
 
         Args:
             now_s: The time of the check.
-            look: Looks at the process of a silent component.
+            is_traced: Whether a debugger, which may pause it, is attached to a silent component.
         """
         if self._checked_s is not None and now_s - self._checked_s > self._pause_s:
             self._last_s = dict.fromkeys(self._last_s, now_s)
@@ -76,12 +60,11 @@ class Heartbeats:
         ages_s = {name: now_s - last_s for name, last_s in self._last_s.items()}
         silent = {name for name, age_s in ages_s.items() if age_s >= self._silent_s}
         return MissedHeartbeats(
-            silent, {name: ages_s[name] for name in silent if self._is_hung(name, now_s, look(name))}
+            silent, {name: ages_s[name] for name in silent if self._is_hung(name, now_s, traced=is_traced(name))}
         )
 
-    def _is_hung(self, name: str, now_s: float, status: ProcessStatus) -> bool:
-        if status.traced:
+    def _is_hung(self, name: str, now_s: float, *, traced: bool) -> bool:
+        if traced:
             self._traced_s[name] = now_s
         since_s = max(self._last_s[name], self._traced_s.get(name, self._last_s[name]))
-        limit_s = self._long_iteration_s if status.waits and not status.stopped else self._hung_s
-        return now_s - since_s >= limit_s
+        return now_s - since_s >= self._hung_s

@@ -22,7 +22,6 @@ MODULES = {
     "leadership": "podium.api.serve.leadership_process",  # only with PostgreSQL
 }
 AFTER_RAY = ("gateway", "host")  # first started when Ray is ready: until then, Ray and its template need the cores
-EVENT_LOOPS = ("api", "gateway", "nodes")  # the loops of the others may wait for disks and other processes
 ON_RAY = ("scheduler",)  # read Ray's address from standard input, and end with Ray
 LEADER_ELECTED = ("scheduler", "host")  # read the epoch of the lease from standard input, when their service leads
 LEADER_ONLY = ("notifier",)  # first started when the service leads

@@ -20,10 +20,9 @@ from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
 from podium.api.serve.component_status_writer import StatusWriter
 from podium.api.serve.database_watch import DatabaseWatch
-from podium.api.serve.missed_heartbeats import Heartbeats, ProcessStatus
+from podium.api.serve.missed_heartbeats import Heartbeats
 from podium.api.serve.service_components import (
     AFTER_RAY,
-    EVENT_LOOPS,
     FIRST_BACKOFF_S,
     LEADER_ELECTED,
     LEADER_ONLY,
@@ -166,7 +165,7 @@ class Supervisor:
 
     def _check_heartbeats(self, now_s: float) -> None:
         """Report silent components, and kill hung ones; their exit is handled like any other."""
-        missed = self._heartbeats.check(now_s, self._look)
+        missed = self._heartbeats.check(now_s, self._is_traced)
         watched = [component for component in self._components.values() if self._heartbeats.is_watched(component.name)]
         changed = [component for component in watched if component.silent != (component.name in missed.silent)]
         for component in changed:
@@ -181,14 +180,10 @@ class Supervisor:
         if changed:
             self.publish()
 
-    def _look(self, name: str) -> ProcessStatus:
-        """What is seen of the process of a component."""
-        component = self._components[name]
-        waits = component.kind not in EVENT_LOOPS
-        if component.process is None:
-            return ProcessStatus(waits)
-        pid = component.process.pid
-        return ProcessStatus(waits, process_liveness.is_stopped(pid), process_liveness.is_traced(pid))
+    def _is_traced(self, name: str) -> bool:
+        """Whether a debugger is attached to the process of a component, which it may pause."""
+        process = self._components[name].process
+        return process is not None and process_liveness.is_traced(process.pid)
 
     def _next_due(self) -> float:
         due = [component.due_s for component in self._components.values() if component.due_s is not None]

@@ -23,6 +23,7 @@ Modules:
     replaced_file_check  Detects that the database file was removed or replaced while open
     schema_version       The schema of a database file and of this version of Podium
     sqlite_errors        Translates SQLite errors to Podium's errors
+    statement_progress   Tells when the parts of transactions begin and end: connections, statements, commits
     tables               The tables in SQLAlchemy Core
     unfinished_copy      Refuses a database that is being copied into: it has a mark instead of its schema
 """

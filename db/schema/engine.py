@@ -26,6 +26,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.replaced_file_check import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
+from podium.db.schema.statement_progress import OnProgress, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError
 
@@ -130,11 +131,15 @@ class SqliteDatabase:
     Only migrations `create` it: a component that finds it missing must not create an empty one.
     """
 
-    def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = False, busy_s: float = BUSY_S, on_progress: OnProgress | None = None
+    ) -> None:
+        """`on_progress`: called between the parts of a transaction, in its thread."""
         self.path = path
         self.name = str(path)
         self._mode = "rwc" if create else "ro" if is_unchanged(path) else "rw"
         self._busy_s = busy_s
+        self._on_progress = on_progress
         self._module = sqlite_module()
         self.journal_mode = "WAL" if self._module.sqlite_version_info >= WAL_SAFE else "DELETE"
         self._full = self._engine("FULL", writes=True)
@@ -231,4 +236,6 @@ class SqliteDatabase:
         def on_begin(connection: Connection) -> None:
             connection.exec_driver_sql(begin)
 
+        if self._on_progress is not None:
+            report_progress(engine, self._on_progress)
         return engine

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
 from podium.db.schema.database_url import database_url
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.schema_version import require_current
+from podium.db.schema.statement_progress import OnProgress
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
@@ -19,20 +20,33 @@ if TYPE_CHECKING:
 _D = TypeVar("_D", bound=Database)
 
 
-def open_database(settings: ServiceSettings) -> Database:
-    """The database of a service, with the schema of this version. Raises `DatabaseError`."""
-    return open_postgres(settings) if settings.database_url_file else _current(SqliteDatabase(settings.data.database))
+def open_database(settings: ServiceSettings, on_progress: OnProgress | None = None) -> Database:
+    """The database of a service, with the schema of this version. Raises `DatabaseError`.
+
+    `on_progress`: called between the parts of each transaction, in its thread. With PostgreSQL, a statement is then
+    cancelled soon enough that the time between two calls is less than the limit of heartbeats.
+    """
+    if settings.database_url_file:
+        return open_postgres(settings, on_progress)
+    return _current(SqliteDatabase(settings.data.database, on_progress=on_progress))
 
 
-def open_postgres(settings: ServiceSettings) -> PostgresDatabase:
+def open_postgres(settings: ServiceSettings, on_progress: OnProgress | None = None) -> PostgresDatabase:
     """The database of a service that has PostgreSQL. See `open_database`."""
-    return _current(_postgres(settings.data, Path(settings.database_url_file), settings.holder))
+    from podium.db.schema.postgres_engine import LOOP_STATEMENT_S, STATEMENT_S
+
+    limits = (
+        {"read_s": STATEMENT_S} if on_progress is None else {"read_s": LOOP_STATEMENT_S, "write_s": LOOP_STATEMENT_S}
+    )
+    url_file = Path(settings.database_url_file)
+    return _current(_postgres(settings.data, url_file, holder=settings.holder, on_progress=on_progress, **limits))
 
 
 def open_database_of(data: DataDirectory, url_file: Path | None = None) -> Database:
     """The database of a data directory, also while no service runs, whatever its schema. Raises `DatabaseError`.
 
-    `url_file`: with the URL of a PostgreSQL database; by default as the service was started.
+    For programs, whose statements have no time limit. `url_file`: with the URL of a PostgreSQL database; by default as
+    the service was started.
     """
     if is_postgres(data, url_file):
         return _postgres(data, url_file_of(data, url_file))
@@ -51,7 +65,7 @@ def _current(database: _D) -> _D:
     return database
 
 
-def _postgres(data: DataDirectory, url_file: Path | None, holder: str = "") -> PostgresDatabase:
+def _postgres(data: DataDirectory, url_file: Path | None, **options: Any) -> PostgresDatabase:
     url, binding = database_url(url_file), recorded(data)
     if binding is None:
         raise DatabaseError(
@@ -60,4 +74,4 @@ def _postgres(data: DataDirectory, url_file: Path | None, holder: str = "") -> P
         )
     from podium.db.schema.postgres_engine import PostgresDatabase  # only with PostgreSQL: imports psycopg
 
-    return PostgresDatabase(url, service=binding.service, holder=holder)
+    return PostgresDatabase(url, service=binding.service, **options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy.pool import QueuePool
 
 from podium.db.schema.engine import BUSY_S
 from podium.db.schema.postgres_errors import is_dropped, refusal, where
+from podium.db.schema.statement_progress import OnProgress, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabaseError
 
@@ -36,8 +37,10 @@ READERS = 2  # kept open
 MORE_READERS = 6  # under load
 CONNECT_S = 5
 LISTEN_S = 1.0  # between two checks whether to end
+STATEMENT_S = 60.0  # of a reader in a component of a service
+LOOP_STATEMENT_S = 20.0  # of every statement in a component that sends heartbeats between its statements
 # A connection whose server is gone without a word ends after this time, before the heartbeats of an event loop that
-# waits for it are missed (20 s).
+# waits for it are missed (25 s).
 _KEEPALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 # Of a process in a write transaction, which holds locks that others wait for: the server ends the session of one that
 # was suspended, and its transaction.
@@ -50,6 +53,9 @@ _WRITE = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_FAST = f"{_BEGIN}; SET LOCAL synchronous_commit = off; SELECT pg_advisory_xact_lock({_LOCK})"
 _WRITE_UNORDERED = f"{_BEGIN}; SET LOCAL synchronous_commit = off"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LIMIT_STATEMENTS = (
+    "SELECT set_config(name, '{}', false) FROM pg_settings WHERE name = 'statement_timeout' AND source = 'default'"
+)
 log = logging.getLogger("podium.database")
 _EVENTS = "podium_events"  # the channel of the trigger in `postgres_functions.sql`
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
@@ -98,6 +104,9 @@ class PostgresDatabase:
         service: str | None = None,
         busy_s: float = BUSY_S,
         idle_write_s: float = IDLE_WRITE_S,
+        read_s: float | None = None,
+        write_s: float | None = None,
+        on_progress: OnProgress | None = None,
         holder: str = "",
     ) -> None:
         """A database, to which nothing is connected yet.
@@ -108,6 +117,10 @@ class PostgresDatabase:
                 raise `WrongDatabaseError`. None: any.
             busy_s: The longest wait for a connection or a lock.
             idle_write_s: The longest wait of the server for the next statement of a write transaction.
+            read_s: The longest time of a statement of a reader, unless the URL, the role, the database or the server
+                sets `statement_timeout`. None: no limit.
+            write_s: The same of a write.
+            on_progress: Called between the parts of a transaction, in its thread.
             holder: The start of the service to which this process belongs; its sessions can be ended by this name.
         """
         self.name = where(url)  # for messages
@@ -115,10 +128,11 @@ class PostgresDatabase:
         self._service = service
         self._session_name = session_name(holder) if holder else ""
         self._busy_s = busy_s
+        self._on_progress = on_progress
         end_idle = f"idle_in_transaction_session_timeout = {round(idle_write_s * 1000)}"
         self._write_unordered = f"{_WRITE_UNORDERED}; SET LOCAL {end_idle}"  # in a session of readers
-        self._writer = self._engine(f"SET {end_idle}", pool_size=1, max_overflow=0)
-        self._readers = self._engine(pool_size=READERS, max_overflow=MORE_READERS)
+        self._writer = self._engine([f"SET {end_idle}", *_statement_limit(write_s)], pool_size=1, max_overflow=0)
+        self._readers = self._engine(_statement_limit(read_s), pool_size=READERS, max_overflow=MORE_READERS)
         self._write_lock = threading.Lock()
         self._listeners: set[threading.Event] = set()  # each is set when its thread must end
 
@@ -157,7 +171,7 @@ class PostgresDatabase:
     @contextmanager
     def read(self, *, within_s: float | None = None) -> Iterator[Connection]:
         """See `Database`."""
-        with self._explained("read"), self._begin(self._readers, _READ) as connection:
+        with self._explained("read", limited=within_s is not None), self._begin(self._readers, _READ) as connection:
             if within_s is not None:
                 _limit(connection, within_s)
             yield connection
@@ -222,17 +236,17 @@ class PostgresDatabase:
             connection.close()
 
     @contextmanager
-    def _explained(self, doing: str) -> Iterator[_Progress]:
-        """Translate PostgreSQL's errors."""
+    def _explained(self, doing: str, *, limited: bool = False) -> Iterator[_Progress]:
+        """Translate PostgreSQL's errors. `limited`: a read with a time limit of its own."""
         progress = _Progress()
         try:
             yield progress
         except DBAPIError as error:
-            raise refusal(self.name, doing, error.orig, committing=progress.committing) from error
+            raise refusal(self.name, doing, error.orig, committing=progress.committing, limited=limited) from error
         except NoConnectionError as error:
             raise DatabaseError(f"cannot {doing} {self.name}: too many queries at once; try again") from error
 
-    def _engine(self, setting: str = "", **pool: Any) -> Engine:
+    def _engine(self, settings: Sequence[str], **pool: Any) -> Engine:
         engine = create_engine(
             "postgresql+psycopg://",
             creator=self._connect,
@@ -244,8 +258,11 @@ class PostgresDatabase:
 
         @event.listens_for(engine, "connect")
         def on_connect(connection: Any, _record: Any) -> None:
-            connection.execute(f"SET lock_timeout = {round(self._busy_s * 1000)}; SET jit = off; {setting}")
+            limits = (f"SET lock_timeout = {round(self._busy_s * 1000)}", "SET jit = off", *settings)
+            connection.execute("; ".join(limits))
 
+        if self._on_progress is not None:
+            report_progress(engine, self._on_progress)
         return engine
 
     def _connect(self) -> psycopg.Connection[Any]:
@@ -289,6 +306,13 @@ def _check_service(connection: psycopg.Connection[Any], service: str, name: str)
         raise WrongDatabaseError(
             f"{name} {what}, and this is the service {service}; was it replaced? Give the URL of its own database"
         )
+
+
+def _statement_limit(seconds: float | None) -> list[str]:
+    """What limits the statements of a session, unless that was set elsewhere, also to 0, which is no limit."""
+    if seconds is None:
+        return []
+    return [_LIMIT_STATEMENTS.format(round(seconds * 1000))]
 
 
 def _in_transaction(engine: Engine, start: str) -> Connection:

@@ -43,10 +43,13 @@ def is_dropped(error: OperationalError) -> bool:
     return _code(error) == _NO_DATABASE or _DROPPED.search(str(error)) is not None
 
 
-def refusal(database: str, doing: str, error: BaseException | None, *, committing: bool = False) -> DatabaseError:
+def refusal(
+    database: str, doing: str, error: BaseException | None, *, committing: bool = False, limited: bool = False
+) -> DatabaseError:
     """Podium's error for a PostgreSQL error; `doing`: the failed operation, like `write to`.
 
-    `committing`: COMMIT was sent. Without its answer nobody knows whether the transaction was written.
+    `committing`: COMMIT was sent. Without its answer nobody knows whether the transaction was written. `limited`: the
+    transaction is a query of a user, with a time limit of its own.
     """
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     what, code = f"cannot {doing} {database}", _code(error) or ""
@@ -54,7 +57,7 @@ def refusal(database: str, doing: str, error: BaseException | None, *, committin
         if committing:
             return DamagedError(f"{what}: {first}; the last operation may or may not have been written")
         return DatabaseError(f"{what}: {first}; nothing was written, try again")
-    if code == _CANCELLED and doing == "read":
+    if code == _CANCELLED and limited:
         return TooSlowError("the query takes too long; use fewer or simpler filter terms, or another order")
     return _by_code(code)(what, first)
 

@@ -1,7 +1,7 @@
 """Creates and upgrades a PostgreSQL database; one process at a time.
 
 A new database gets the tables of the code and the version of the newest migration: PostgreSQL is supported since schema
-0013, and what earlier migrations moved has never been in such a database. Later migrations run on both databases.
+0014, and what earlier migrations moved has never been in such a database. Later migrations run on both databases.
 """
 
 from __future__ import annotations

@@ -26,14 +26,16 @@ from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
+from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import FencedError, PodiumError
 
 
 def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
-    opened = open_database(settings)
+    heartbeat = LoopHeartbeat()
+    opened = open_database(settings, heartbeat.on_progress)
     leader_epoch = sys.stdin.readline().strip()  # a service that stands by waits here
     if not leader_epoch:
         return  # `serve` has ended
@@ -45,7 +47,7 @@ def run(settings: ServiceSettings) -> None:
         host.stop()
 
     database = fenced_for_host(opened, int(leader_epoch), f"process {os.getpid()}", clock.wall_s(), on_fenced)
-    launcher = _launcher(settings, database)
+    launcher = _launcher(settings, database, heartbeat)
     host = HostLoop(settings, database, launcher, clock)
     measuring = MeasuringProcesses(settings, database)
     evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings, measuring.measure), clock)
@@ -64,7 +66,7 @@ def run(settings: ServiceSettings) -> None:
     background.start()
     measurements.start()
     report_ready()
-    host.run(on_turn=send_heartbeat)
+    host.run(on_turn=heartbeat.on_turn)
     background.stop()
     measurements.stop()
     measuring.stop()
@@ -73,8 +75,8 @@ def run(settings: ServiceSettings) -> None:
         raise fenced[0]
 
 
-def _launcher(settings: ServiceSettings, database: Database) -> WorkerLauncher:
-    local = TemplateWorkerLauncher(settings.runtime, settings.data.logs / "members.log")
+def _launcher(settings: ServiceSettings, database: Database, heartbeat: LoopHeartbeat) -> WorkerLauncher:
+    local = TemplateWorkerLauncher(settings.runtime, settings.data.logs / "members.log", heartbeat.on_progress)
     if not settings.cluster:
         return local
 

@@ -15,7 +15,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
@@ -139,11 +139,13 @@ class TemplateWorkerLauncher:
     Args:
         runtime: The folder of the sockets.
         output: The log of all workers.
+        on_progress: Called after each wait for another process.
     """
 
-    def __init__(self, runtime: RuntimeDirectory, output: Path) -> None:
+    def __init__(self, runtime: RuntimeDirectory, output: Path, on_progress: Callable[[], None] = lambda: None) -> None:
         self._runtime = runtime
         self._output = output
+        self._on_progress = on_progress
         self._watcher = _Watcher()
 
     def launch(self, config: WorkerConfig, on_change: OnChange) -> ForkedWorkerHandle:
@@ -172,6 +174,8 @@ class TemplateWorkerLauncher:
         except OSError as error:
             connection.close()
             raise EnsembleError(f"cannot start {assignment.name}: {error}") from error
+        finally:
+            self._on_progress()
         return ForkedWorkerHandle(config, connection, self._watcher, on_change)
 
     def find(self, config: WorkerConfig, on_change: OnChange) -> ForkedWorkerHandle | None:
@@ -189,6 +193,7 @@ class TemplateWorkerLauncher:
                 _kill(connection)
             else:
                 path.unlink(missing_ok=True)
+            self._on_progress()
 
 
 def _connect(path: Path) -> socket.socket | None:

@@ -31,13 +31,14 @@ Modules:
                               the same time
     layout                    All paths of the data directory
     local_service             The service of a data directory on this machine, and whether it still runs
+    loop_heartbeat            Heartbeats of a loop whose turns wait for disks, databases and other processes
     memory_and_disk_usage     Measures the resource usage of an attempt: memory of a process, size of its folders, OOM
                               kills
     network_interfaces        The network interface by which this machine reaches another one, or itself
     node_settings             The settings of a node that joins the service of another machine
     package_versions          The versions of installed packages, recorded with each sweep
     process_activity          What processes do, as the kernel of Linux counts it: processor time and connections
-    process_liveness          Whether a process still runs, is stopped, or is traced by a debugger
+    process_liveness          Whether a process still runs, or is traced by a debugger
     process_title             The name and the command line of a process, as `ps` and `top` show them
     process_trees             Ends process trees completely: subreapers, death with the parent, killing all descendants
     process_usage             Measures the processor time, memory and storage traffic of a process tree

@@ -1,4 +1,4 @@
-"""Whether a process still runs, is stopped, or is traced by a debugger; every process."""
+"""Whether a process still runs, or is traced by a debugger; every process."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from pathlib import Path
 def is_running(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     return _state(pid) not in ("", "Z", "X")
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether a process was stopped by a signal, such as SIGSTOP."""
-    return _state(pid) == "T"
 
 
 def is_traced(pid: int) -> bool:

@@ -30,8 +30,9 @@ from podium.sweep.ray_cluster.joined_devices import JoinedDevices
 from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -48,7 +49,8 @@ def run(settings: ServiceSettings) -> None:
     """Run until SIGTERM. Raises `PodiumError` if the devices or the database cannot be used."""
     began_at = time.time()
     threadpool_limits(1, user_api="blas")  # the products of a search are small: more threads make them slower
-    database = open_database(settings)
+    heartbeat = LoopHeartbeat()
+    database = open_database(settings, heartbeat.on_progress)
     with database.read() as connection:
         namespace = ray_slots.namespace_of(service_name.read(connection))
     ray_address = sys.stdin.readline().strip()
@@ -84,6 +86,7 @@ def run(settings: ServiceSettings) -> None:
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
         elastic=ElasticSlots(pool, settings.joined.idle_release_s) if settings.joined else None,
+        on_progress=heartbeat.on_progress,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
@@ -95,7 +98,7 @@ def run(settings: ServiceSettings) -> None:
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, recorder, pool.count), daemon=True)
     announcer.start()
-    scheduler.run(on_turn=lambda: _send_heartbeat(recorder))
+    scheduler.run(on_turn=lambda: _on_turn(heartbeat, recorder))
     pool.close()
     recorder.stop()
     database.close()
@@ -136,8 +139,8 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     )
 
 
-def _send_heartbeat(recorder: DatabaseRecorder) -> None:
-    send_heartbeat()
+def _on_turn(heartbeat: LoopHeartbeat, recorder: DatabaseRecorder) -> None:
+    heartbeat.on_turn()
     recorder.record_heartbeat()
 
 

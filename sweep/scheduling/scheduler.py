@@ -49,7 +49,8 @@ class Scheduler:
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
     is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
-    of whose files are not kept. `elastic`: requests and releases slots; None if they are fixed.
+    of whose files are not kept. `elastic`: requests and releases slots; None if they are fixed. `on_progress`: called
+    between the parts of a step that may have many, such as messages and new sweeps.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Scheduler:
         has_started: Callable[[Path], bool] = lambda _: True,
         apply_retention: Callable[[int], None] = lambda _: None,
         elastic: ElasticSlots | None = None,
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         self._inbox = inbox
         self._pool = pool
@@ -82,6 +84,7 @@ class Scheduler:
         )
         self._watchdog = SlotWatchdog()
         self._elastic = elastic
+        self._on_progress = on_progress
         self._read_s = -TICK_S  # when the database was read last; monotonic
         self._slots_changed = threading.Condition()
 
@@ -132,13 +135,13 @@ class Scheduler:
     def run(self, *, stop_within_s: float = 6.0, on_turn: Callable[[], None] = lambda: None) -> None:
         """Run until a `Stop` message; then end all running attempts, so that the database is correct.
 
-        `on_turn` is called at least every `TICK_S` seconds. Raises `FencedError` as soon as another scheduler has taken
-        over, and `DamagedError` if the disk fails.
+        `on_turn` is called before each step, and before it waits up to `TICK_S` seconds for messages. Raises
+        `FencedError` as soon as another scheduler has taken over, and `DamagedError` if the disk fails.
         """
         deadline_s: float | None = None
         while True:
-            self.step(self._receive())
             on_turn()
+            self.step(self._receive())
             if self._state.stopping:
                 deadline_s = deadline_s or self._clock.monotonic_s() + stop_within_s
                 if not self._state.ledger.attempts() or self._clock.monotonic_s() > deadline_s:
@@ -153,6 +156,7 @@ class Scheduler:
             self._try_read_database()
         for message in messages:
             self._handle(message)
+            self._on_progress()
         if self._state.ledger.gangs:
             self._apply(advance_gangs(self._state, self._now()))
         if not self._state.stopping:
@@ -250,6 +254,7 @@ class Scheduler:
         active = self._state.sweeps.ids
         for stored in self._recorder.open_sweeps(self._state.sweeps.known):
             self._apply(self._commands.activate(stored, now))
+            self._on_progress()
         if (released := release_due(self._recorder.held_sweeps(), now)).actions:
             fail_point("release.before-write")
         self._apply(released)

@@ -54,11 +54,13 @@ MIGRATE = """
 import os, signal, sys
 from pathlib import Path
 from sqlalchemy import Engine, event
-from podium.db.schema import migrate
+from podium.db.schema import migrate, schema_version
 
 config = migrate.alembic_config()
 config.set_main_option("script_location", sys.argv[2])
 migrate.alembic_config = lambda: config
+known = (*schema_version.known_schemas(), "next")
+schema_version.known_schemas = lambda: known
 left = int(sys.argv[3])
 
 @event.listens_for(Engine, "before_cursor_execute")

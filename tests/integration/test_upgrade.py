@@ -1,4 +1,4 @@
-"""The data of an earlier version, whose machine failed while a sweep ran: nothing is lost, and the sweep finishes."""
+"""The data of an earlier version that failed or was stopped while a sweep ran: nothing is lost, the sweep finishes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
-from tests.recorded_schemas import restore_directory
+from tests.recorded_schemas import restore_directory, stopped
 from tests.running_service import AuditedService, podium, wait_for
 
 ENDED = """
@@ -35,17 +35,23 @@ def query(data: DataDirectory, statement: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "files_of", "by_hand"),
-    [pytest.param("0012", "0013", True, marks=pytest.mark.slow), ("0011", "0011", False)],
-    ids=["podium db upgrade", "podium serve"],
+    ("recording", "files_of", "by_hand", "running"),
+    [
+        ("0014", "", False, 2),
+        (stopped("0014"), "", True, 0),
+        pytest.param("0012", "0013", True, 2, marks=pytest.mark.slow),
+        pytest.param("0011", "", False, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_sweep_that_ran_is_finished_after_the_upgrade(
-    tmp_path: Path, schema: str, files_of: str, by_hand: bool
+    tmp_path: Path, recording: str, files_of: str, by_hand: bool, running: int
 ) -> None:
-    data = restore_directory(schema, tmp_path / "data", files_of=files_of)
+    schema = recording.partition("-")[0]
+    data = restore_directory(recording, tmp_path / "data", files_of=files_of)
     ended = query(data, ENDED)
     open_attempts = query(data, "SELECT trial_id, number FROM attempts WHERE ended_at IS NULL")
-    assert len(ended) > 10 and len(open_attempts) == 2
+    assert len(ended) > 10 and len(open_attempts) == running
+    assert query(data, "SELECT state FROM sweeps WHERE name = 'running'") == [("running",)]
     if by_hand:
         done = podium("db", "upgrade", "--data-dir", str(data.root), "--json")
         assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, text
@@ -19,11 +20,13 @@ ENDLESS = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) 
 SOME = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 300000) SELECT count(*) FROM n")
 
 
-def of_another_process(database: Database, busy_s: float = 30.0) -> Database:
+def of_another_process(
+    database: Database, busy_s: float = 30.0, on_progress: Callable[[], None] | None = None
+) -> Database:
     """The same database as another process opens it."""
     if isinstance(database, SqliteDatabase):
-        return SqliteDatabase(database.path, busy_s=busy_s)
-    return PostgresDatabase(postgres_server().url(NAME), busy_s=busy_s)
+        return SqliteDatabase(database.path, busy_s=busy_s, on_progress=on_progress)
+    return PostgresDatabase(postgres_server().url(NAME), busy_s=busy_s, on_progress=on_progress)
 
 
 def add(connection: Connection, kind: str) -> None:
@@ -63,6 +66,27 @@ def test_row_that_breaks_a_constraint_means_that_the_state_has_changed(database:
             for statement in statements:
                 connection.execute(statement)
     assert kinds(database) == []
+
+
+def test_progress_is_reported_around_each_wait_of_a_transaction(database: Database) -> None:
+    threads: list[int] = []
+    other = of_another_process(database, on_progress=lambda: threads.append(threading.get_ident()))
+    for number in range(2):  # the second time with the same connections
+        threads.clear()
+        with other.write() as connection:
+            begun = len(threads)
+            add(connection, f"{number}")
+            added = len(threads)
+        ended = len(threads)
+        with other.read() as connection:
+            assert len(threads) >= ended + 2, "before and after BEGIN"
+            connection.execute(text("SELECT 1"))
+            assert len(threads) >= ended + 4, "before and after the statement"
+        assert begun >= 2 and added >= begun + 2
+        assert ended >= added + 2, "before and after COMMIT"
+    assert set(threads) == {threading.get_ident()}
+    other.close()
+    assert kinds(database) == ["0", "1"]
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM events", "CREATE TABLE t (id INTEGER)", "DROP TABLE events"])

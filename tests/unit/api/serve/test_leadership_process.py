@@ -43,7 +43,7 @@ def test_id_of_the_ray_cluster_is_read_at_each_renewal(tmp_path: Path, monkeypat
         pass
 
     monkeypatch.setattr(leadership_process, "Leadership", FakeLeadership)
-    monkeypatch.setattr(leadership_process, "open_postgres", lambda _: SimpleNamespace(end_sessions=ignore))
+    monkeypatch.setattr(leadership_process, "open_postgres", lambda *_: SimpleNamespace(end_sessions=ignore))
     monkeypatch.setattr(leadership_process, "WakeForwarding", lambda *_: SimpleNamespace(lead=ignore))
     monkeypatch.setattr(leadership_process, "signal", SimpleNamespace(signal=ignore, SIGTERM=15))
     for name in ("report_leadership", "report_ready", "_wait"):

@@ -7,19 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.api.serve.missed_heartbeats import Heartbeats, MissedHeartbeats, ProcessStatus
+from podium.api.serve.missed_heartbeats import Heartbeats, MissedHeartbeats
 from podium.sweep.runtime.component_lifecycle import READY_FD, SupervisorPipe
-
-WAITS = ProcessStatus(waits=True)
 
 
 def check_each_second(
-    heartbeats: Heartbeats, until_s: int, since_s: int = 0, status: ProcessStatus = WAITS
+    heartbeats: Heartbeats, until_s: int, since_s: int = 0, *, traced: bool = False
 ) -> tuple[set[str], set[str]]:
     """The silent and the hung components at the last check."""
     missed = MissedHeartbeats(set(), {})
     for now_s in range(since_s, until_s + 1):
-        missed = heartbeats.check(now_s, lambda _: status)
+        missed = heartbeats.check(now_s, lambda _: traced)
     return missed.silent, set(missed.hung)
 
 
@@ -27,30 +25,21 @@ def test_component_without_a_heartbeat_is_not_watched() -> None:
     assert check_each_second(Heartbeats(), 1_000) == (set(), set())
 
 
-@pytest.mark.parametrize(
-    ("status", "hung_s"),
-    [
-        (ProcessStatus(), 20),
-        (ProcessStatus(waits=True), 60),
-        (ProcessStatus(waits=True, stopped=True), 20),
-    ],
-    ids=["event loop", "loop that waits", "stopped"],
-)
-def test_component_is_silent_after_10_s_and_hung_later(status: ProcessStatus, hung_s: int) -> None:
+@pytest.mark.parametrize("name", ["api", "scheduler"])
+def test_component_is_silent_after_10_s_and_hung_after_25_s(name: str) -> None:
     heartbeats = Heartbeats()
-    heartbeats.record("api", 0.0)
-    assert check_each_second(heartbeats, 9, status=status) == (set(), set())
-    assert check_each_second(heartbeats, hung_s - 1, 10, status) == ({"api"}, set())
-    assert heartbeats.check(hung_s, lambda _: status) == ({"api"}, {"api": hung_s})
+    heartbeats.record(name, 0.0)
+    assert check_each_second(heartbeats, 9) == (set(), set())
+    assert check_each_second(heartbeats, 24, 10) == ({name}, set())
+    assert heartbeats.check(25.0) == ({name}, {name: 25.0})
 
 
 def test_component_in_a_debugger_is_silent_and_not_hung() -> None:
     heartbeats = Heartbeats()
     heartbeats.record("api", 0.0)
-    traced = ProcessStatus(stopped=True, traced=True)
-    assert check_each_second(heartbeats, 600, status=traced) == ({"api"}, set())
-    assert check_each_second(heartbeats, 619, 601, ProcessStatus()) == ({"api"}, set()), "it has time for a heartbeat"
-    assert check_each_second(heartbeats, 620, 620, ProcessStatus()) == ({"api"}, {"api"})
+    assert check_each_second(heartbeats, 600, traced=True) == ({"api"}, set())
+    assert check_each_second(heartbeats, 624, 601) == ({"api"}, set()), "it has time for a heartbeat"
+    assert check_each_second(heartbeats, 625, 625) == ({"api"}, {"api"})
 
 
 def test_only_silent_components_are_looked_at() -> None:
@@ -59,7 +48,7 @@ def test_only_silent_components_are_looked_at() -> None:
     heartbeats.record("api", 0.0)
     heartbeats.record("host", 8.0)
     for now_s in (5.0, 12.0):
-        heartbeats.check(now_s, lambda name: looked.append(name) or ProcessStatus())  # type: ignore[func-returns-value]
+        heartbeats.check(now_s, lambda name: looked.append(name) or False)  # type: ignore[func-returns-value]
     assert looked == ["api"]
 
 

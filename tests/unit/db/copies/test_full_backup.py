@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from fsspec.implementations.memory import MemoryFileSystem
 from sqlalchemy import select, text
 
 from podium.db.copies.backup_repository import MARK, BackupRepository
-from podium.db.copies.database_snapshot import DatabaseSnapshot, sqlite_snapshot
+from podium.db.copies.database_snapshot import DatabaseSnapshot, postgres_snapshot, sqlite_snapshot
 from podium.db.copies.full_backup import BackupResult, full_backup
 from podium.db.copies.full_restore import RestoreResult, full_restore
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
+from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.db.stores import retention_plan
 from podium.db.stores.retention_plan import RemovableFiles
@@ -24,12 +25,14 @@ from podium.sweep.file_store.object_folder import ObjectFolder
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.values.errors import DatabaseError, DataDirectoryError, FileStoreError
+from tests.databases import CHOSEN
 from tests.doctor import assert_no_breaches
 from tests.filled_databases import digests
+from tests.postgres_databases import NAME
+from tests.postgres_server import postgres_server
 from tests.service_rig import ServiceRig
 
-pytestmark = pytest.mark.sqlite
-
+RESTORED = "podium_restored"  # the database of the service that is restored last
 Open = Callable[[], BackupRepository]
 
 
@@ -47,6 +50,12 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
 def folder(tmp_path: Path) -> Open:
     """Opens a new backup in a folder."""
     return partial(BackupRepository.open, str(tmp_path / "backup"))
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both kinds of databases, also without `--postgres`; to be requested before the service."""
+    monkeypatch.setattr(CHOSEN, "postgres", request.param == "PostgreSQL")
 
 
 @pytest.fixture
@@ -79,22 +88,36 @@ def _key(service: ServiceRig, trial_id: int) -> str:
 
 
 def _backup(service: ServiceRig, repository: BackupRepository, *, datasets: bool = False) -> BackupResult:
-    taken = partial(sqlite_snapshot, service.data.database)
-    return full_backup(service.data, repository, taken, datasets=datasets)
+    return full_backup(service.data, repository, _snapshot(service), datasets=datasets)
+
+
+def _snapshot(service: ServiceRig) -> Callable[[Path], AbstractContextManager[DatabaseSnapshot]]:
+    if CHOSEN.postgres:
+        return partial(postgres_snapshot, postgres_server().url(NAME))
+    return partial(sqlite_snapshot, service.data.database)
 
 
 def _restore(repository: BackupRepository, root: Path, snapshot: str | None = None) -> RestoreResult:
+    """Restore into a folder, and with PostgreSQL into an empty database."""
     root.mkdir(exist_ok=True)
-    return full_restore(repository, DataDirectory(root), snapshot=snapshot)
+    if CHOSEN.postgres:
+        postgres_server().create(RESTORED)
+    url = postgres_server().url(RESTORED) if CHOSEN.postgres else None
+    return full_restore(repository, DataDirectory(root), snapshot=snapshot, url=url)
+
+
+def _restored(data: DataDirectory) -> Database:
+    """The database that was restored last."""
+    return PostgresDatabase(postgres_server().url(RESTORED)) if CHOSEN.postgres else SqliteDatabase(data.database)
 
 
 def _files(root: Path) -> dict[str, str]:
-    left_out = ("podium.sqlite3", "backups/", "tmp/", "work/")
+    left_out = ("podium.sqlite3", "database.json", "backups/", "tmp/", "work/")
     found = {str(path.relative_to(root)): sha256_of(path) for path in root.rglob("*") if path.is_file()}
     return {key: sha256 for key, sha256 in found.items() if not key.startswith(left_out)}
 
 
-@pytest.mark.usefixtures("trials")
+@pytest.mark.usefixtures("kind", "trials")
 def test_restored_service_has_the_same_rows_and_files(service: ServiceRig, opened: Open, tmp_path: Path) -> None:
     done = _backup(service, opened())
     restored = _restore(opened(), tmp_path / "restored")
@@ -102,11 +125,13 @@ def test_restored_service_has_the_same_rows_and_files(service: ServiceRig, opene
     wanted = {key: sha256 for key, sha256 in _files(service.data.root).items() if key.startswith(("trials", "bundles"))}
     assert _files(data.root) == wanted
     assert len(wanted) == 3 + 3 + 2  # models, logs, code
-    assert digests(SqliteDatabase(data.database)) == digests(SqliteDatabase(service.data.database))
+    assert digests(_restored(data)) == digests(service.database)
     assert (done.files, done.copied_files, done.problems, done.removed) == (8, 8, (), 0)
     assert (restored.snapshot, restored.files, restored.bytes) == (done.snapshot, 8, done.bytes)
-    assert {path.stat().st_mode & 0o077 for path in data.root.glob("*.sqlite3")} == {0}
-    assert_no_breaches(data)
+    assert [path.stat().st_mode & 0o077 for path in data.root.glob("*.sqlite3")] == ([] if CHOSEN.postgres else [0])
+    database = _restored(data)
+    assert_no_breaches(data, database)
+    database.close()
 
 
 def test_next_backup_copies_new_contents_only(
@@ -132,7 +157,7 @@ def test_file_that_is_removed_during_the_backup_is_recorded_as_removed(
 ) -> None:
     @contextmanager
     def then_remove(spool: Path) -> Iterator[DatabaseSnapshot]:
-        with sqlite_snapshot(service.data.database, spool) as taken:
+        with _snapshot(service)(spool) as taken:
             left = RemovableFiles(trials[1], 1, 1, 1)
             with service.database.write() as connection:
                 retention_plan.mark_for_removal(connection, [left], "not among the best 1", 5.0)
@@ -144,18 +169,18 @@ def test_file_that_is_removed_during_the_backup_is_recorded_as_removed(
     restored = _restore(folder(), tmp_path / "restored")
     assert restored.removed == 1
     data = DataDirectory(tmp_path / "restored")
-    database = SqliteDatabase(data.database)
+    database = _restored(data)
     with database.read() as connection:
         assert len(connection.execute(select(artifacts)).all()) == 2
         (row,) = connection.execute(select(removed_artifacts)).all()
-    database.close()
     assert (row.trial_id, row.name, row.reason, row.gone) == (
         trials[1],
         "model.safetensors",
         "not among the best 1",
         True,
     )
-    assert_no_breaches(data)
+    assert_no_breaches(data, database)
+    database.close()
 
 
 @pytest.mark.usefixtures("trials")
@@ -182,8 +207,9 @@ def test_damaged_or_missing_content_of_a_backup_is_found(service: ServiceRig, fo
     stored.unlink()
     with pytest.raises(FileStoreError, match=r"the content of trials/1/0/.*model.safetensors is missing"):
         _restore(folder(), tmp_path / "restored")
-    with pytest.raises(DatabaseError, match="is not completely restored; run the same `podium restore` again"):
-        migrate(tmp_path / "restored" / "podium.sqlite3")
+    if not CHOSEN.postgres:
+        with pytest.raises(DatabaseError, match="is not completely restored; run the same `podium restore` again"):
+            migrate(tmp_path / "restored" / "podium.sqlite3")
     service.attempt(1, 0).log.write_text("new\n")
     _backup(service, folder())  # stores the content again
     with pytest.raises(DataDirectoryError, match="has a part of another snapshot"):

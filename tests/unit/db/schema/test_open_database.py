@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from podium.db.queries import service_name
 from podium.db.schema.engine import Database
-from podium.db.schema.open_database import open_database
+from podium.db.schema.open_database import open_database, open_database_of
 from podium.db.schema.prepare_database import prepare
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -69,6 +70,25 @@ def test_postgres_is_where_its_url_says(data: DataDirectory, url_file: Path) -> 
     assert done["before"] is None and NAME in done["path"]
     assert (NAME in database.name, len(_name(database))) == (True, 12)
     assert not data.database.exists()
+
+
+@pytest.mark.parametrize(("sends_heartbeats", "of_readers", "of_writers"), [(False, "1min", "0"), (True, "20s", "20s")])
+def test_statements_of_components_have_time_limits_and_those_of_programs_none(
+    data: DataDirectory, url_file: Path, sends_heartbeats: bool, of_readers: str, of_writers: str
+) -> None:
+    prepare(data, url_file)
+    component = open_database(_settings(data, url_file), (lambda: None) if sends_heartbeats else None)
+    assert _limits(component) == (of_readers, of_writers)
+    assert _limits(open_database_of(data, url_file)) == ("0", "0")
+
+
+def _limits(database: Database) -> tuple[str, str]:
+    """The time limits of statements of readers and of writers."""
+    show = text("SHOW statement_timeout")
+    with database.read() as reader, database.write() as writer:
+        found = reader.execute(show).scalar_one(), writer.execute(show).scalar_one()
+    database.close()
+    return found
 
 
 def test_component_does_not_open_another_schema(data: DataDirectory, url_file: Path) -> None:

@@ -162,6 +162,46 @@ def test_options_of_libpq_in_the_url_are_respected(server: PostgresServer) -> No
     named.close()
 
 
+@pytest.mark.parametrize(
+    ("option", "of_readers", "of_writers"),
+    [("", "1min", "20s"), ("&options=-c%20statement_timeout%3D1234", "1234ms", "1234ms"),
+     ("&options=-c%20statement_timeout%3D0", "0", "0")],
+    ids=["none", "in the URL", "no limit in the URL"],
+)  # fmt: skip
+def test_statements_have_the_time_limit_of_the_url_or_of_their_session(
+    server: PostgresServer, option: str, of_readers: str, of_writers: str
+) -> None:
+    limited = PostgresDatabase(server.url(NAME) + option, read_s=60.0, write_s=20.0)
+    show = text("SHOW statement_timeout")
+    with limited.read() as connection:
+        assert connection.execute(show).scalar_one() == of_readers
+    with limited.read(within_s=5.0) as connection:
+        assert connection.execute(show).scalar_one() not in ("0", of_readers)
+    with limited.read() as connection:  # the same session
+        assert connection.execute(show).scalar_one() == of_readers
+    with limited.write() as connection:
+        assert connection.execute(show).scalar_one() == of_writers
+    limited.close()
+
+
+def test_statements_have_the_time_limit_of_the_server(server: PostgresServer) -> None:
+    server.execute(f"ALTER DATABASE {NAME} SET statement_timeout = '7s'")
+    limited = PostgresDatabase(server.url(NAME), read_s=60.0)
+    with limited.read() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "7s"
+    limited.close()
+    server.execute(f"ALTER DATABASE {NAME} RESET statement_timeout")
+
+
+def test_statement_that_exceeds_the_limit_of_its_session_is_cancelled(server: PostgresServer) -> None:
+    limited = PostgresDatabase(server.url(NAME), read_s=0.05, write_s=0.05)
+    for transaction in (limited.read, limited.write, limited.write_unordered):
+        with pytest.raises(DatabaseError, match="statement timeout") as caught, transaction() as connection:
+            connection.execute(text("SELECT pg_sleep(600)"))
+        assert type(caught.value) is DatabaseError, "nobody has asked for too much"
+    limited.close()
+
+
 @pytest.mark.parametrize("write", ["write", "write_unordered"])
 def test_transaction_sees_what_was_committed_while_it_waited_for_the_lock(server: PostgresServer, write: str) -> None:
     """Else a replaced scheduler would read its own epoch from a snapshot of before the takeover."""

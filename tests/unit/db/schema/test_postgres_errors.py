@@ -33,9 +33,10 @@ def test_errors_of_the_server(error: type[psycopg.Error], expected: type[Databas
         raise found
 
 
-def test_statement_that_is_cancelled_was_too_slow_only_for_a_reader() -> None:
+def test_statement_that_is_cancelled_was_too_slow_only_for_a_query_with_a_limit() -> None:
     cancelled = psycopg.errors.QueryCanceled("canceling statement due to statement timeout")
-    assert type(refusal("x", "read", cancelled)) is TooSlowError
+    assert type(refusal("x", "read", cancelled, limited=True)) is TooSlowError
+    assert type(refusal("x", "read", cancelled)) is DatabaseError
     assert type(refusal("x", "write to", cancelled)) is DatabaseError
 
 

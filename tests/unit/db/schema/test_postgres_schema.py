@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from psycopg import sql
-from sqlalchemy import Connection, Float, Integer, String, inspect, text
+from sqlalchemy import text
 
 from podium.db.queries import service_name
 from podium.db.schema.engine import SqliteDatabase
@@ -17,12 +16,12 @@ from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.schema.schema_version import newest_schema
 from podium.sweep.values.errors import DatabaseError
 from tests.databases import open_sqlite
+from tests.described_schemas import described
 from tests.postgres_server import PostgresServer, postgres_server
 
 pytestmark = pytest.mark.fixed_database
 
 NAME = "podium_schema"
-Tables = dict[str, dict[str, Any]]
 
 
 @pytest.fixture
@@ -41,46 +40,6 @@ def postgres(server: PostgresServer) -> Iterator[PostgresDatabase]:
     opened = PostgresDatabase(server.url(NAME))
     yield opened
     opened.close()
-
-
-def described(connection: Connection) -> Tables:
-    """What the tables of a database are made of, in words that both kinds of databases share."""
-    found = inspect(connection)
-    return {
-        table: {
-            "columns": sorted(column(each) for each in found.get_columns(table)),
-            "key": found.get_pk_constraint(table)["constrained_columns"],
-            "references": sorted(
-                (each["constrained_columns"], each["referred_table"]) for each in found.get_foreign_keys(table)
-            ),
-            "unique": sorted(each["column_names"] for each in found.get_unique_constraints(table)),
-            "indexes": sorted(
-                (each["name"], each["column_names"], condition(each))
-                for each in found.get_indexes(table)
-                if "duplicates_constraint" not in each
-            ),
-        }
-        for table in sorted(found.get_table_names())
-    }
-
-
-def column(found: Any) -> tuple[Any, ...]:
-    """Name, kind of type, whether NULL is refused, and the default."""
-    kinds = {kind.__name__: isinstance(found["type"], kind) for kind in (Integer, Float, String)}
-    kind = next((name for name, fits in kinds.items() if fits), str(found["type"]))
-    default = str(found["default"] or "").split("::")[0].strip("'") if "nextval" not in str(found["default"]) else ""
-    truth = {"false": "0", "true": "1"} if kind == "BOOLEAN" else {}
-    return found["name"], kind, not found["nullable"], truth.get(default, default)
-
-
-def condition(index: Any) -> str:
-    """The condition of a partial index. PostgreSQL shows `x IN (…)` as `x = ANY (ARRAY[…])`."""
-    options = index.get("dialect_options", {})
-    found = str(options.get("sqlite_where", options.get("postgresql_where", "")))
-    if " = ANY " in found:
-        values = ", ".join(re.findall("'[^']*'", found))
-        return f"{re.findall(r'[a-z_]+', found)[0]} IN {values}"
-    return found.replace("(", "").replace(")", "").replace("::text", "")
 
 
 def test_new_database_has_the_tables_of_the_migrations(postgres: PostgresDatabase, tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""What is seen of a process: running, stopped, traced, ended."""
+"""What is seen of a process: running, also while it is stopped, traced, ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podium.sweep.runtime.process_liveness import is_running, is_stopped, is_traced
+from podium.sweep.runtime.process_liveness import is_running, is_traced
 from tests.debugger import attached_debugger
 
 
@@ -22,14 +22,13 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
         started.kill()
 
 
-def test_stopped_process_is_seen_until_it_continues(process: subprocess.Popen[bytes]) -> None:
-    assert is_running(process.pid) and not is_stopped(process.pid)
+def test_stopped_process_is_running_and_not_traced(process: subprocess.Popen[bytes]) -> None:
     os.kill(process.pid, signal.SIGSTOP)
     os.waitpid(process.pid, os.WUNTRACED)
-    assert is_running(process.pid) and is_stopped(process.pid)
+    assert is_running(process.pid) and not is_traced(process.pid)
     os.kill(process.pid, signal.SIGCONT)
     os.waitpid(process.pid, os.WCONTINUED)
-    assert not is_stopped(process.pid)
+    assert is_running(process.pid)
 
 
 def test_debugger_is_seen_while_it_is_attached(process: subprocess.Popen[bytes]) -> None:
@@ -44,4 +43,4 @@ def test_ended_process_is_neither(process: subprocess.Popen[bytes]) -> None:
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert not is_running(process.pid), "a zombie"
     process.wait()
-    assert not (is_running(process.pid) or is_stopped(process.pid) or is_traced(process.pid))
+    assert not (is_running(process.pid) or is_traced(process.pid))
