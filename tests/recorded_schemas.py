@@ -74,7 +74,7 @@ def _tables_of(connection: psycopg.Connection[Any]) -> dict[str, dict[str, str]]
 
 
 def _copy_rows(source: Any, target: psycopg.Connection[Any], table: str, columns: dict[str, str]) -> None:
-    """Copy the rows of a table; SQLite stores truth values as integers."""
+    """Copy the rows of a table; SQLite stores booleans as integers."""
     rows = source.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
     of = list(columns.values())
     names = sql.SQL(", ").join(map(sql.Identifier, columns))

@@ -22,7 +22,7 @@ def heartbeat(sent: list[str]) -> LoopHeartbeat:
 
 def test_turns_and_their_parts_send_heartbeats(heartbeat: LoopHeartbeat, sent: list[str]) -> None:
     heartbeat.on_progress()
-    assert sent == [], "the loop has not begun"
+    assert sent == [], "the loop has not started"
     heartbeat.on_turn()
     heartbeat.on_progress()
     assert len(sent) == 2
