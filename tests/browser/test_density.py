@@ -44,14 +44,14 @@ def test_head_is_small_and_stays_in_view_above_twenty_rows(stage: Stage) -> None
         assert visible_rows(page) >= LEAST_ROWS
 
         page.locator("main").evaluate("main => { main.scrollTop = 400 }")
-        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=1)
-        expect(page.get_by_role("columnheader", name="Trial", exact=True)).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=0.9)
+        expect(page.get_by_role("columnheader", name="Trial", exact=True)).to_be_in_viewport(ratio=0.9)
         assert visible_rows(page) >= LEAST_ROWS
 
         page.get_by_role("link", name="Analysis").click()
         page.get_by_role("heading", name="History").wait_for()
         page.evaluate("window.scrollTo(0, 600)")
-        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=0.9)
         assert bottom(head) <= MOST_HEAD_PX
 
 
@@ -115,9 +115,9 @@ def test_current_tab_is_in_view_on_a_phone(stage: Stage) -> None:
     with stage.visitor(size=PHONE) as visitor:
         page = visitor.open(f"/sweeps/{stage.finished}/configuration")
         tabs = page.get_by_role("navigation", name="Views of the sweep")
-        expect(tabs.get_by_role("link", name="Configuration")).to_be_in_viewport(ratio=1)
+        expect(tabs.get_by_role("link", name="Configuration")).to_be_in_viewport(ratio=0.9)
         visitor.open(f"/sweeps/{stage.finished}/table")
-        expect(tabs.get_by_role("link", name="Table")).to_be_in_viewport(ratio=1)
+        expect(tabs.get_by_role("link", name="Table")).to_be_in_viewport(ratio=0.9)
 
 
 def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
@@ -133,7 +133,7 @@ def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
         assert bottom(page.locator(".sweep-sticky")) <= MOST_HEAD_PX
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text(name)
-        expect(heading.get_by_text("xxxx-v7")).to_be_in_viewport(ratio=1)
+        expect(heading.get_by_text("xxxx-v7")).to_be_in_viewport(ratio=0.9)
         more = page.get_by_role("button", name="+3 more tags")
         expect(page.get_by_role("link", name="to-be-repeated")).to_have_count(0)
         more.click()

@@ -10,8 +10,11 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
   const row = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `current` is that of the DOM
   useEffect(() => {
-    const frame = requestAnimationFrame(() => row.current && showCurrent(row.current)); // the page is laid out anyway
-    return () => cancelAnimationFrame(frame);
+    const tabs = row.current;
+    if (!tabs || typeof ResizeObserver === "undefined") return;
+    const observer = new ResizeObserver(() => showCurrent(tabs)); // also when what is beside it needs room
+    observer.observe(tabs);
+    return () => observer.disconnect();
   }, [current]);
   return (
     <nav ref={row} className="tabs" aria-label={label}>
