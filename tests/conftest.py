@@ -17,10 +17,13 @@ from hypothesis import settings
 from podium.db.schema.engine import Database
 from tests.databases import CHOSEN, open_database
 from tests.rig import Rig
+from tests.running_service import AuditedService
+from tests.shared_service import SharedService
 
 MEMORY = Path("/dev/shm")  # a file system in memory on Linux
 NEEDED_BYTES = 8 << 30
-SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service
+# Folders whose tests share one service.
+SHARING = ("tests/browser/", "tests/cluster/", "tests/integration/third_party/")
 
 # New examples in each run; in CI always the same ones, so that a result depends only on the change.
 for name, examples in (("podium", 40), ("thorough", 200)):  # `make test-all` uses `thorough`
@@ -40,11 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that are only about SQLite with `--postgres`."""
+    """Skip, with `--postgres`, tests that are only about SQLite, and those that would be the same as without it."""
     if CHOSEN.postgres:
         for item in items:
             if item.get_closest_marker("sqlite"):
                 item.add_marker(pytest.mark.skip(reason="only with SQLite"))
+            elif item.get_closest_marker("fixed_database"):
+                item.add_marker(pytest.mark.skip(reason="the same without --postgres"))
 
 
 def _use_memory() -> None:
@@ -101,6 +106,22 @@ def make_rig() -> Callable[..., Rig]:
 def rig() -> Rig:
     """A scheduler on fakes, with one slot."""
     return Rig()
+
+
+@pytest.fixture(scope="session")
+def service_of_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedService]:
+    """The service of all modules of this worker; the tests in `tests/unit`, which are the last ones, stop it."""
+    made = SharedService(tmp_path_factory.mktemp("shared"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_service(service_of_worker: SharedService) -> Iterator[AuditedService]:
+    """That service, idle before and after. Each module looks at its own sweeps; the audit at all of them."""
+    opened = service_of_worker.open()
+    yield opened
+    opened.reset()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,10 @@ import pytest
 from podium.db.schema.engine import SqliteDatabase, connect, sqlite_module
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare
 from tests.faults.victims import Census, reported_components
 from tests.faults.workload import CODE
-from tests.running_service import RunningService, function_sweep, wait_for
+from tests.running_service import AuditedService, RunningService, function_sweep, wait_for
 
 TRIALS = 16
 
@@ -58,11 +56,9 @@ class Promised:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """One service for all tests; its data is checked when it has stopped."""
-    with RunningService(tmp_path_factory.mktemp("kills") / "data") as running:
-        yield running
-    assert_no_breaches(running.data)
+def service(shared_service: AuditedService) -> AuditedService:
+    """The shared service, whose data is audited when it has stopped."""
+    return shared_service
 
 
 @pytest.mark.parametrize("part", ["scheduler", "api", "gateway", "host"])

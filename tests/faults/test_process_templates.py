@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podium.sweep.runtime.process_title import process_name
 from tests.faults.victims import Census
-from tests.running_service import RunningService, function_sweep, wait_for
+from tests.running_service import AuditedService, RunningService, function_sweep, wait_for
 from tests.specs import builtin_document
 
 SLEEPS = "import time\n\n\ndef objective(trial):\n    time.sleep(600)\n    return 1.0\n"
@@ -52,19 +51,21 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    folder: Path = tmp_path_factory.mktemp("service")
-    (folder / "code").mkdir()
-    (folder / "code" / "train.py").write_text(SLEEPS)
-    with RunningService(folder / "data") as service:
-        sweep = service.client.submit(builtin_document(run_cap=2, parameters={"epochs": {"value": 1}}))
-        assert service.client.wait(sweep["id"], 120)["state"] == "finished"
-        built = service.client.build_ensemble(trial_ids=[1, 2], name="digits")
-        service.client.wait_ensemble(built["id"], 120)
-        service.client.submit(function_sweep(folder / "code", "train:objective", run_cap=1000))
-        scene = Scene(service)
-        wait_for("everything runs", scene.is_complete, 60)
-        yield scene
+def scene(shared_service: AuditedService, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    folder: Path = tmp_path_factory.mktemp("code")
+    (folder / "train.py").write_text(SLEEPS)
+    client = shared_service.client
+    for slot in Census(shared_service.process.pid).slots():  # its fork servers with preloaded packages end with it
+        os.kill(slot.pid, signal.SIGKILL)
+    sweep = client.submit(builtin_document(run_cap=2, parameters={"epochs": {"value": 1}}))
+    assert client.wait(sweep["id"], 120)["state"] == "finished"
+    trial_ids = [trial["id"] for trial in client.trials(sweep["id"])]
+    built = client.build_ensemble(trial_ids=trial_ids, name="killed-one-by-one")
+    client.wait_ensemble(built["id"], 120)
+    client.submit(function_sweep(folder, "train:objective", run_cap=1000))
+    scene = Scene(shared_service)
+    wait_for("everything runs", scene.is_complete, 60)
+    return scene
 
 
 def test_killed_slot_takes_only_its_own_attempt_along(scene: Scene) -> None:

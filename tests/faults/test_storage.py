@@ -138,15 +138,15 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
         service.stop()
 
 
-def test_full_file_system_of_trial_does_not_affect_other_sweeps(tmp_path: Path) -> None:
+def test_full_file_system_of_trial_does_not_affect_other_sweeps(shared_service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "naps.py").write_text(NAP)
-    with _small_disk(tmp_path / "own", "1m") as own, AuditedService(tmp_path / "data") as service:
+    with _small_disk(tmp_path / "own", "1m") as own:
         (code / "fills.py").write_text(
             f"def fill(trial):\n    open({str(own / 'file')!r}, 'wb').write(bytes(2 << 20))\n"
         )
-        client = service.client
+        client = shared_service.client
         retries = {"infrastructure": 3, "max_consecutive_failures": 1}
         limits = {"max_concurrent": 1}
         full = client.submit(function_sweep(code, "fills:fill", run_cap=1, retries=retries, resources=limits))["id"]
@@ -157,7 +157,6 @@ def test_full_file_system_of_trial_does_not_affect_other_sweeps(tmp_path: Path) 
         (trial,) = client.trials(full)
         assert trial["cause"] == "disk_full"
         assert [attempt["state"] for attempt in client.trial(trial["id"])["attempts"]] == ["failed"] * 4
-        service.stop()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,10 +15,12 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from podium.api.client.readiness_responses import ComponentInfo
 from podium.api.client.trial_responses import TrialInfo
 from podium.ensemble.protocol.gateway_http_client import NO_TLS
 from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json
 from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.values.errors import ServiceError
 from tests.running_service import AuditedService, RunningService, wait_for
 from tests.specs import builtin_document
 
@@ -176,3 +179,22 @@ def test_new_version_reaches_both(
 def test_evaluation_is_answered(service: RunningService, ensemble: int) -> None:
     evaluation = service.client.evaluate(ensemble)
     assert evaluation["result"] is not None and evaluation["result"]["rows"] > 0
+
+
+def test_stopped_components_are_replaced_and_nothing_else(service: RunningService) -> None:
+    """See `test_hung_components`; here because of the two gateways."""
+    before = {part["name"]: part for part in service.client.ready()["parts"]}
+    stopped = ("api", "gateway-2", "host")
+    for pid in [service.pid(name) for name in stopped]:
+        os.kill(pid, signal.SIGSTOP)
+
+    def components() -> dict[str, ComponentInfo]:
+        with contextlib.suppress(ServiceError):
+            return {part["name"]: part for part in service.client.ready()["parts"]}
+        return before
+
+    wait_for("all are back", lambda: all(components()[name]["pid"] != before[name]["pid"] for name in stopped))
+    wait_for("the service is ready", lambda: service.client.ready()["ready"])
+    after = components()
+    assert {name for name in before if after[name] != before[name]} == set(stopped)
+    assert [after[name]["restarts"] - before[name]["restarts"] for name in stopped] == [1, 1, 1]

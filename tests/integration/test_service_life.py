@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,39 @@ def code(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "naps.py").write_text(CODE)
     return folder
+
+
+class Restarted:
+    """A service on pretended GPUs that several tests stop or kill, and start again on its data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self.service = AuditedService(data_dir, "pretend-gpu:2")
+
+    def start(self) -> AuditedService:
+        """Start it again; the data directory is audited before."""
+        self.close()
+        self.service = AuditedService(self._data_dir, "pretend-gpu:2")
+        return self.service
+
+    def close(self) -> None:
+        """Stop it unless it has ended, and audit its data directory."""
+        self.service.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
+    made = Restarted(tmp_path_factory.mktemp("restarted") / "data")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def restarted(kept: Restarted) -> Restarted:
+    """The service that is started again, running also after a test that failed: a start takes seconds."""
+    if kept.service.process.poll() is not None:
+        kept.start()
+    return kept
 
 
 @pytest.fixture(scope="module")
@@ -106,33 +140,34 @@ def test_killed_ray_repeats_only_trials_in_flight(lasting: AuditedService, code:
     assert sum(trial["attempt"] > 1 for trial in trials) <= 2
 
 
-def test_sigterm_stops_everything_and_next_start_continues(tmp_path: Path, code: Path) -> None:
+def test_sigterm_stops_everything_and_next_start_continues(restarted: Restarted, code: Path) -> None:
     document = function_sweep(code, "naps:nap", run_cap=30)  # more than finish while the service is stopping
-    with AuditedService(tmp_path / "data") as service:
-        sweep_id = service.client.submit(document)["id"]
-        wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
-        assert service.stop() == 0
-        wait_for("no process is left", lambda: not service.processes(), 10.0)
+    service = restarted.service
+    sweep_id = service.client.submit(document)["id"]
+    wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
+    assert service.stop() == 0
+    wait_for("no process is left", lambda: not service.processes(), 10.0)
     with sqlite3.connect(service.data.database) as connection:
-        assert connection.execute("select state from sweeps").fetchall() == [("queued",)]
-        states = {state for (state,) in connection.execute("select state from trials")}
-        assert "running" not in states
+        assert connection.execute("select state from sweeps where id = ?", (sweep_id,)).fetchall() == [("queued",)]
+        found = connection.execute("select state from trials where sweep_id = ?", (sweep_id,))
+        states = {state for (state,) in found}
+        assert states and "running" not in states
         assert not connection.execute("select * from attempts where ended_at is null").fetchall()
-    with AuditedService(tmp_path / "data") as service:
-        assert service.client.wait(sweep_id, 60)["state"] == "finished"
-        counted_once(service.client, sweep_id, 30)
+    service = restarted.start()
+    assert service.client.wait(sweep_id, 60)["state"] == "finished"
+    counted_once(service.client, sweep_id, 30)
 
 
-def test_components_end_when_serve_is_killed(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
-        wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
-        service.process.kill()
-        service.process.wait()
-        wait_for("no process is left", lambda: not service.processes(), 10.0)
-    with AuditedService(tmp_path / "data") as service:
-        assert service.client.wait(sweep_id, 60)["state"] == "finished"
-        counted_once(service.client, sweep_id, 8)
+def test_components_end_when_serve_is_killed(restarted: Restarted, code: Path) -> None:
+    service = restarted.service
+    sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
+    wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
+    service.process.kill()
+    service.process.wait()
+    wait_for("no process is left", lambda: not service.processes(), 10.0)
+    service = restarted.start()
+    assert service.client.wait(sweep_id, 60)["state"] == "finished"
+    counted_once(service.client, sweep_id, 8)
 
 
 @pytest.mark.slow
@@ -154,21 +189,21 @@ def test_daemonized_grandchild_ends_with_its_attempt(lasting: AuditedService, co
     assert not any(psutil.pid_exists(int(file.read_text())) for file in written)
 
 
-def test_fake_gpu_runs_one_trial_at_a_time_which_sees_only_it(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data", "pretend-gpu:2") as service:
-        assert {device["visible"] for device in service.client.devices()} == {"0", "1"}
-        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))
-        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
-        attempts = [
-            attempt
-            for trial in service.client.trials(sweep["id"])
-            for attempt in service.client.trial(trial["id"])["attempts"]
-        ]
-        assert {attempt["device"] for attempt in attempts} == {"gpu-0", "gpu-1"}
-        assert all(attempt["device"] == f"gpu-{attempt['visible_devices']}" for attempt in attempts)
-        for device in ("gpu-0", "gpu-1"):
-            spans = sorted((str(a["started_at"]), str(a["ended_at"])) for a in attempts if a["device"] == device)
-            assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
+def test_fake_gpu_runs_one_trial_at_a_time_which_sees_only_it(restarted: Restarted, code: Path) -> None:
+    service = restarted.service
+    assert {device["visible"] for device in service.client.devices()} == {"0", "1"}
+    sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))
+    assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+    attempts = [
+        attempt
+        for trial in service.client.trials(sweep["id"])
+        for attempt in service.client.trial(trial["id"])["attempts"]
+    ]
+    assert {attempt["device"] for attempt in attempts} == {"gpu-0", "gpu-1"}
+    assert all(attempt["device"] == f"gpu-{attempt['visible_devices']}" for attempt in attempts)
+    for device in ("gpu-0", "gpu-1"):
+        spans = sorted((str(a["started_at"]), str(a["ended_at"])) for a in attempts if a["device"] == device)
+        assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
 
 
 def test_ctrl_c_on_sweep_run_cancels_sweep_and_leaves_no_processes(tmp_path: Path, code: Path) -> None:

@@ -13,6 +13,13 @@ from starlette.testclient import TestClient
 from podium.api.cli import app
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
+from tests.shared_service import SharedService
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_shared_service(service_of_worker: SharedService) -> None:
+    """Stop the service of the modules that have run before: no test here needs it."""
+    service_of_worker.close()
 
 
 @pytest.fixture(scope="session")
