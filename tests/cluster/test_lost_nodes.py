@@ -14,7 +14,7 @@ import pytest
 
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Attempt, Cluster
-from tests.cluster.machines import Machine, Network
+from tests.cluster.machines import Machine
 from tests.running_service import function_sweep, wait_for
 
 NAPS = """
@@ -39,18 +39,15 @@ def folder(can_make_machines: None) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(shared_cluster: Cluster) -> Cluster:
     """A head with one slot."""
-    with Network(folder / "machines") as network:
-        started = Cluster(network, folder, head_slots=1)
-        yield started
-        started.close()
+    return shared_cluster
 
 
 @pytest.fixture
 def node(cluster: Cluster) -> Iterator[Machine]:
     """A node with one slot, which is taken out at the end."""
-    joined = cluster.join(f"n{next(numbers)}", slots=1)
+    joined = cluster.join(f"l{next(numbers)}", slots=1)
     yield joined
     cluster.take_out(joined)
 

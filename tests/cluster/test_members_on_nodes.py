@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
@@ -18,7 +16,7 @@ from podium.ensemble.host.node_messages import HOST_SILENCE_S, SILENT_S
 from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Cluster
-from tests.cluster.machines import Machine, Network
+from tests.cluster.machines import Machine
 from tests.running_service import wait_for
 
 DEADLINE_MS = 1000
@@ -111,25 +109,24 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def ensemble(can_make_machines: None) -> Iterator[Ensemble]:
+def ensemble(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
     """Ready. A test leaves all three members answering, one on each machine."""
-    with tempfile.TemporaryDirectory(prefix="r-") as made, Network(Path(made) / "m") as network:
-        cluster = Cluster(network, Path(made), head_slots=1)
-        nodes = [cluster.join_by_command(name, slots=1) for name in ("b", "c")]
-        sweep_id = cluster.submit(SWEEP, Path(made))
-        wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 120.0)
-        cluster.command("ensemble", "build", str(sweep_id), *OPTIONS, "--no-wait", "--json")
-        started = Ensemble(cluster, nodes)
-        try:
-            wait_for("all members are ready", lambda: [p.state for p in started.places()] == ["ready"] * 3, 60.0)
-        except BaseException:
-            _print_logs(cluster, nodes)
-            raise
-        yield started
-        started.close()
-        for node in nodes:
-            node.kill()
-        cluster.close()
+    cluster = shared_cluster
+    nodes = [cluster.join_by_command(name, slots=1) for name in ("b", "c")]
+    sweep_id = cluster.submit(SWEEP, tmp_path_factory.mktemp("members"))
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 120.0)
+    cluster.command("ensemble", "build", str(sweep_id), *OPTIONS, "--no-wait", "--json")
+    started = Ensemble(cluster, nodes)
+    try:
+        wait_for("all members are ready", lambda: [p.state for p in started.places()] == ["ready"] * 3, 60.0)
+    except BaseException:
+        _print_logs(cluster, nodes)
+        raise
+    yield started
+    started.close()
+    cluster.command("ensemble", "retire", "three", "--json")
+    for node in nodes:
+        cluster.take_out(node)
 
 
 def test_members_are_on_different_machines_and_all_answer(ensemble: Ensemble) -> None:

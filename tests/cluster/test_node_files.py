@@ -77,12 +77,9 @@ def folder(can_make_machines: None) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(shared_cluster: Cluster) -> Cluster:
     """A head with one slot."""
-    with Network(folder / "m") as network:
-        started = Cluster(network, folder, head_slots=1)
-        yield started
-        started.close()
+    return shared_cluster
 
 
 @pytest.fixture

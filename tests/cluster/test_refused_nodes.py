@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster_rig import Cluster
-from tests.cluster.machines import Network
 from tests.running_service import PODIUM
 
 
 @pytest.fixture(scope="module")
-def folder(can_make_machines: None) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="r-") as made:
-        yield Path(made)
-
-
-@pytest.fixture(scope="module")
-def network(folder: Path) -> Iterator[Network]:
-    with Network(folder / "m") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def cluster(folder: Path, network: Network) -> Iterator[Cluster]:
+def cluster(shared_cluster: Cluster) -> Cluster:
     """A head with one slot."""
-    started = Cluster(network, folder, head_slots=1)
-    yield started
-    started.close()
+    return shared_cluster
 
 
-def _complaint(cluster: Cluster, network: Network, token: str) -> str:
+def _complaint(cluster: Cluster, token: str) -> str:
     """What `podium node join` says on a new machine with this token; it must fail."""
-    machine = network.add("refused")
+    machine = cluster.stray_machine("refused")
     file = machine.folder / "token"
     file.write_text(token)
     command = [
@@ -50,17 +32,17 @@ def _complaint(cluster: Cluster, network: Network, token: str) -> str:
     return " ".join(said.split())
 
 
-def test_node_with_a_wrong_token_is_refused(cluster: Cluster, network: Network) -> None:
+def test_node_with_a_wrong_token_is_refused(cluster: Cluster) -> None:
     _, _, fingerprint = cluster.token_of("refused").partition("@")
-    said = _complaint(cluster, network, f"podium_{'x' * 43}@{fingerprint}")
+    said = _complaint(cluster, f"podium_{'x' * 43}@{fingerprint}")
     assert f"the head at {cluster.head.address}:8302 refused this node: " in said and "token" in said
 
 
-def test_node_that_expects_another_certificate_does_not_send_its_token(cluster: Cluster, network: Network) -> None:
+def test_node_that_expects_another_certificate_does_not_send_its_token(cluster: Cluster) -> None:
     secret, _, _ = cluster.token_of("refused").partition("@")
-    said = _complaint(cluster, network, f"{secret}@{'0' * 64}")
+    said = _complaint(cluster, f"{secret}@{'0' * 64}")
     assert "has another certificate than the token says; create a new token on the head" in said
 
 
-def test_file_without_a_token_of_a_node_is_named(cluster: Cluster, network: Network) -> None:
-    assert "not the token of a node; create one on the head" in _complaint(cluster, network, "podium_abc")
+def test_file_without_a_token_of_a_node_is_named(cluster: Cluster) -> None:
+    assert "not the token of a node; create one on the head" in _complaint(cluster, "podium_abc")
