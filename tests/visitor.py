@@ -141,10 +141,15 @@ class Visitor:
             self.assert_clean()
 
 
-def serious(page: Page) -> list[str]:
-    """Serious and critical axe findings on the current page, each with its elements."""
-    page.evaluate(_AXE.read_text("utf-8"))
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+def serious(page: Page, *, colors_only: bool = False) -> list[str]:
+    """Serious and critical axe findings on the current page, each with its elements.
+
+    `colors_only`: those that depend on colors, for a page that has been checked in the other theme.
+    """
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(_AXE.read_text("utf-8"))
+    options = {"resultTypes": ["violations"], **({"runOnly": ["cat.color"]} if colors_only else {})}
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
         for one in found["violations"]
