@@ -69,9 +69,9 @@ test-all: $(DEV)
 	exit $$failed
 
 test-postgres: $(DEV)
-	@$(BIN)/python -m pytest -n 2 --dist=loadfile --postgres tests/unit/db tests/unit/api/rest tests/contract/db tests/contract/test_recorder.py
-	@$(BIN)/python -m pytest -n 2 --dist=loadfile --postgres -m "" tests/integration/test_service_on_postgres.py \
-		tests/integration/test_ensemble_life.py tests/integration/test_events_stream.py tests/faults/test_postgres_campaign.py
+	@$(BIN)/python -m pytest -n 3 --dist=loadfile --no-loadscope-reorder --postgres \
+		tests/integration/test_service_on_postgres.py tests/integration/test_ensemble_life.py tests/integration/test_events_stream.py \
+		tests/faults/test_postgres_campaign.py tests/unit/api/rest tests/unit/db
 
 test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

@@ -22,6 +22,8 @@ from tests.filled_databases import fill
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
 
+pytestmark = pytest.mark.fixed_database
+
 Rows = dict[str, list[tuple[object, ...]]]
 
 

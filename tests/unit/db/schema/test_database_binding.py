@@ -22,6 +22,8 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError
 from tests.postgres_server import PostgresServer, postgres_server
 
+pytestmark = pytest.mark.fixed_database
+
 NAME, OTHER = "podium_bound", "podium_other"
 
 

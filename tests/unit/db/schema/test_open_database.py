@@ -18,6 +18,8 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
 from tests.postgres_server import postgres_server
 
+pytestmark = pytest.mark.fixed_database
+
 NAME = "podium_opened"
 
 

@@ -8,6 +8,8 @@ import pytest
 from podium.db.schema.postgres_errors import is_gone, refusal, where
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 
+pytestmark = pytest.mark.fixed_database
+
 CASES = [
     (psycopg.errors.DiskFull, StorageFullError, "the disk of its server is full"),
     (psycopg.errors.LockNotAvailable, DatabaseError, "locked by another program; nothing was written, try again"),

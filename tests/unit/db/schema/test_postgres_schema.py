@@ -19,6 +19,8 @@ from podium.sweep.values.errors import DatabaseError
 from tests.databases import open_sqlite
 from tests.postgres_server import PostgresServer, postgres_server
 
+pytestmark = pytest.mark.fixed_database
+
 NAME = "podium_schema"
 Tables = dict[str, dict[str, Any]]
 

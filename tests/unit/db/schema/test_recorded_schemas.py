@@ -18,6 +18,8 @@ from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate, newest_schema
 from tests.recorded_schemas import recorded, restore
 
+pytestmark = pytest.mark.sqlite
+
 SCHEMAS = sorted(each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions())
 LEFT = {"0007": {"ix_sweeps_held"}}  # an index that a version had, which its migration makes no longer
 Rows = list[tuple[Any, ...]]
