@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 from tests.databases import CHOSEN
-from tests.postgres_databases import new_url_file
 from tests.running_service import AuditedService
 
 
@@ -21,7 +20,7 @@ class SharedService:
         """The service, running."""
         if self._running is None:
             folder = Path(tempfile.mkdtemp(dir=self._folder))
-            options = ["--database-url-file", str(new_url_file(folder))] if CHOSEN.postgres else []
+            options = ["--database-url-file", str(_url_file(folder))] if CHOSEN.postgres else []
             self._running = AuditedService(folder / "data", detached=True, options=options)
         return self._running
 
@@ -30,3 +29,9 @@ class SharedService:
         running, self._running = self._running, None
         if running is not None:
             running.__exit__(None, None, None)
+
+
+def _url_file(folder: Path) -> Path:
+    from tests.postgres_databases import new_url_file
+
+    return new_url_file(folder)
