@@ -1,9 +1,9 @@
 """Check the files in deploy/ that describe several machines: `check_deploy.py [CHART]`, run by deploy/lint.sh.
 
 Renders the Helm chart with its default values and with each file of its folder ci/, offline, and validates the
-manifests against Kubernetes' schemas. Also checks that the YAML files are valid, and the shell scripts in them with
-shellcheck if it is installed. Prints a line for each problem, and exits with 1 if there are any. Needs
-helm-python-sdk, kubernetes-validate and jsonschema.
+manifests against Kubernetes' schemas. Also checks that the YAML files are valid, the compose files against the schema
+of the Compose Specification, and the shell scripts in them with shellcheck if it is installed. Prints a line for each
+problem, and exits with 1 if there are any. Needs helm-python-sdk, kubernetes-validate and jsonschema.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ruamel.yaml.error import YAMLError
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "podium"
+COMPOSE_SPEC = ROOT / ".ci" / "compose-spec.schema.json"
 RAYCLUSTER = ROOT / ".ci" / "raycluster.schema.json"
 VERSIONS = ("1.29", kubernetes_validate.latest_version())  # of Kubernetes: the oldest one in Chart.yaml, the newest one
 LIVENESS, READINESS = "/healthz", "/readyz"
@@ -68,7 +69,7 @@ def file_problems() -> Iterator[str]:
             return
     yield from image_problems((DEPLOY / "Dockerfile").read_text())
     for file in COMPOSE:
-        yield from compose_problems(file, found[file]["services"])
+        yield from compose_problems(file, found[file])
     for name, service in found["compose.cluster.yaml"]["services"].items():
         if service.get("entrypoint") == ["sh", "-c"]:
             script = service["command"][0].replace("$$", "$")
@@ -181,9 +182,11 @@ def probe_problems(container: dict[str, Any]) -> Iterator[str]:
         yield f"its readinessProbe asks {LIVENESS}, which answers before the service is ready"
 
 
-def compose_problems(file: str, services: dict[str, Any]) -> Iterator[str]:
-    """Of the health checks in a compose file, which others wait for."""
-    for name, service in services.items():
+def compose_problems(file: str, project: dict[str, Any]) -> Iterator[str]:
+    """Of a compose file: by the schema of the specification, and of its health checks, for which others wait."""
+    described = {key: value for key, value in project.items() if key != "name"}  # which came after the schema
+    yield from (f"{file}: {problem}" for problem in _schema_problems(described, json.loads(COMPOSE_SPEC.read_text())))
+    for name, service in project["services"].items():
         check = service.get("healthcheck", {})
         if not check.get("test"):
             yield f"{file}: {name} has no healthcheck of its own; that of the image asks whether the API is alive"
@@ -222,7 +225,7 @@ def _kubernetes_problems(manifest: Manifest) -> Iterator[str]:
 
 
 def _schema_problems(manifest: Manifest, schema: dict[str, Any]) -> Iterator[str]:
-    for error in jsonschema.Draft202012Validator(schema).iter_errors(manifest):
+    for error in jsonschema.validators.validator_for(schema)(schema).iter_errors(manifest):
         yield f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
 
 

@@ -2,8 +2,9 @@
 
 A head and a node with eight slots. Measured: how many of 50 attempts are lost whose node is cut off for 4 s each; from
 the kill of the node's raylet until its trials have started elsewhere; from a new start of a killed head until all
-trials on the node have reported again, in the same attempts; and from the submission of a sweep over 1 GB
-of data, which the head has already read, until it runs on all slots of the node, with the bytes that the node received.
+trials on a node with sixteen slots have reported again, in the same attempts; and from the submission of a sweep over
+1 GB of data, which the head has already read, until it runs on all slots of the first node, with the bytes that the
+node received.
 
 Needs root, and about 5 GB of disk.
 """
@@ -37,7 +38,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     if reason := unavailable_reason():
         plan.say(f"row 20 is skipped: {reason}")
         return []
-    slots, cut, megabytes = (2, 4, 20) if plan.quick else (8, 50, 1000)
+    slots, adopting, cut, megabytes = (2, 3, 4, 20) if plan.quick else (8, 16, 50, 1000)
     with tempfile.TemporaryDirectory(prefix="r-") as made, Network(Path(made) / "m") as network:
         folder = Path(made)
         (folder / "code").mkdir()
@@ -49,11 +50,11 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         started, received = _data(cluster, node, folder, slots, megabytes)
         plan.say("cuts")
         lost = _lost_by_cuts(cluster, node, folder, slots, cut)
-        plan.say("a killed head")
-        adopted = _adopted(cluster, folder, slots)
         plan.say("a killed raylet")
         cluster.command("devices", "return", "cpu-0", "--json")
         resumed = _after_raylet(cluster, node, folder)
+        plan.say("a killed head")
+        adopted = _adopted(cluster, node, folder, adopting)
         cluster.close()
     targets = [
         at_most(lost, 0.0),
@@ -127,8 +128,12 @@ def _running(cluster: Cluster, sweep_id: int) -> list[Attempt]:
     return [each for each in cluster.attempts(sweep_id) if each.ended_at is None]
 
 
-def _adopted(cluster: Cluster, folder: Path, slots: int) -> Figure:
-    """Kill `podium serve` and start it again, while all slots of the node are busy."""
+def _adopted(cluster: Cluster, node: Machine, folder: Path, slots: int) -> Figure:
+    """Kill `podium serve` and start it again, while all slots of a new node are busy, which replaces `node`."""
+    cluster.take_out(node)
+    names = {f"{cluster.join_by_command('n1', slots=slots).name}:cpu-{position}" for position in range(slots)}
+    cluster.command("devices", "drain", "cpu-0", "--json")
+    wait_for("only the new node takes trials", lambda: cluster.devices("ready") == names, WAIT_S)
     sweep_id = cluster.submit(function_sweep(folder / "code", "work:long", run_cap=slots), folder)
     wait_for("all have reported", lambda: len(_steps(cluster, sweep_id)) == slots, WAIT_S)
     before = [(each.trial, each.number, each.device) for each in cluster.attempts(sweep_id)]

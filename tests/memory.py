@@ -52,6 +52,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.device import GangDevice
+from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (
@@ -308,7 +309,7 @@ class MemoryRecorder:
                 if self.sweeps[item.sweep_id].state not in (SweepState.CANCELLED, SweepState.FAILED)
             ),
             dedicated=dict(self.dedicated),
-            drained=dict(self.aside),
+            drained=tuple(DeviceDrain(device_id, "", reason) for device_id, reason in self.aside.items()),
         )
 
     def last_trial_id(self) -> int:

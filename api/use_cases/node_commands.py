@@ -6,6 +6,7 @@ import time
 
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import device_command_writer, nodes
+from podium.sweep.values.errors import ConflictError
 from podium.sweep.values.node_state import NodeState
 
 
@@ -31,11 +32,14 @@ def return_node(service: ServiceContext, name: str) -> None:
 def remove_node(service: ServiceContext, name: str, *, now: bool) -> bool:
     """Ask a node to leave after its running trials, or `now`; these trials are then repeated elsewhere.
 
-    A silent node is forgotten instead. Returns whether it was. Raises `NotFoundError`.
+    A silent node is forgotten instead. Returns whether it was. Raises `NotFoundError`, and `ConflictError` for a node
+    that is refused.
     """
     at = time.time()
     with service.database.write() as connection:
         node = nodes.get(connection, name)
+        if node.refused:
+            raise ConflictError(f"the service does not use {name}: {node.refused}; take it out of the Ray cluster")
         silent = node.state(at) is NodeState.SILENT
         if silent:
             nodes.forget(connection, name, at)

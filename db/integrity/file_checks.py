@@ -15,6 +15,7 @@ from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
 from podium.sweep.file_store import artifact_requests
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.attempt_processes import attempt_processes
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
 from podium.sweep.runtime.regular_files import sha256_of
@@ -32,7 +33,7 @@ _SAY_EVERY_S = 2.0
 
 def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     """Leftover folders, processes and files."""
-    open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
+    open_keys, lost_keys = open_attempts(connection, data), _lost_attempts(connection, data)
     for path in data.trials.glob("*/*/*/"):
         key = str(path.relative_to(data.trials))
         if key in open_keys:
@@ -56,7 +57,7 @@ def leftovers(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     yield from _not_kept(connection, data)
 
 
-def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+def open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
     """The folders of attempts that are running or have just ended."""
     query = (
         "SELECT t.sweep_id, t.number, a.number AS attempt, a.nonce FROM attempts a JOIN trials t ON t.id = a.trial_id"
@@ -91,32 +92,9 @@ def _temporary(folder: Path) -> Iterator[Breach]:
 
 def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
     """Processes that use the folder of an attempt that has ended."""
-    trials = str(data.trials.resolve()) + "/"
-    for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
-        for path in _held(pid):
-            if path.startswith(trials):
-                key = "/".join(path[len(trials) :].removesuffix(" (deleted)").split("/")[:3])
-                if key not in open_keys:
-                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that has ended", True)
-                    break
-
-
-def _held(pid: int) -> Iterator[str]:
-    """The paths that a process got from its attempt: working directory, standard output and error, and TMPDIR at its
-    start.
-
-    Empty without permission to read them.
-    """
-    for link in ("cwd", "fd/1", "fd/2"):
-        try:
-            yield str(Path(f"/proc/{pid}/{link}").readlink())
-        except OSError:
-            continue
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return
-    yield from (os.fsdecode(found.removeprefix(b"TMPDIR=")) for found in variables if found.startswith(b"TMPDIR="))
+    for pid, key in attempt_processes(data.trials):
+        if key not in open_keys:
+            yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that has ended", True)
 
 
 def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterator[Breach]:

@@ -105,6 +105,7 @@ def _find_breaches(
         if services.running:
             found += file_checks.dead_attempts(connection, leads_here=services.leads_here)
             found += node_checks.nodes_in_use(connection, time.time())
+            found += node_checks.left_on_nodes(connection, data, time.time())
         saved = file_checks.saved_artifacts(connection) if artifacts else []
     return [*found, *file_checks.artifacts(saved, data, say)]
 

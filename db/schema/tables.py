@@ -539,6 +539,7 @@ devices_aside = Table(
     "devices_aside",
     metadata,
     Column("device_id", String, primary_key=True),
+    Column("uuid", String, primary_key=True, server_default=""),  # of a GPU, which may get another id; "" without
     Column("reason", Text, nullable=False),
     Column("at", Float, nullable=False),
 )
@@ -563,6 +564,9 @@ nodes = Table(
     Column("uploads_waiting", Integer, nullable=False),  # attempts that run there, or whose end is not recorded
     Column("member_port", Integer, nullable=False, server_default="0"),  # of its agent, for members; 0: none
     Column("certificate", String, nullable=False, server_default=""),  # SHA-256 of the certificate of that port
+    Column("left_folders", Text, nullable=False, server_default="[]"),  # JSON: keys, of attempts that are over
+    Column("left_processes", Text, nullable=False, server_default="[]"),  # JSON: their processes
+    Column("refused", Text, nullable=False, server_default=""),  # why the service does not use it, with no report then
     Column("leaving", Boolean, nullable=False, server_default="0"),  # the head has asked it to leave
     Column("leave_now", Boolean, nullable=False, server_default="0"),  # without waiting for its trials
 )

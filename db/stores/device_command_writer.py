@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection
 
-from podium.db.schema.tables import devices_aside
 from podium.db.stores import devices, events
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.recorded_changes import DeviceDrained
@@ -19,6 +18,5 @@ def drain(connection: Connection, device_id: str, reason: str, at: float) -> Non
 def return_device(connection: Connection, device_id: str, at: float) -> None:
     """Return a drained device. Raises `NotFoundError`."""
     devices.get(connection, device_id)
-    result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
-    if result.rowcount:
+    if devices.return_drained(connection, device_id):
         events.add(connection, [NewEvent(at, "device.returned", payload={"device": device_id})])

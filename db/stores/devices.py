@@ -25,6 +25,7 @@ from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
 from podium.sweep.lifecycle.recorded_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
+from podium.sweep.values.device_drain import DeviceDrain, drains_of
 from podium.sweep.values.device_state import DeviceState, RecordedState
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
@@ -114,17 +115,47 @@ def with_unsent_files(connection: Connection) -> set[str]:
 
 def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
     """Drain devices until they are returned; an existing reason is kept."""
+    uuids = _uuids(connection)
     for item in changes:
-        values = {"device_id": item.device_id, "reason": item.reason, "at": item.at}
-        statement = insert(devices_aside).values(values).on_conflict_do_nothing()
-        if connection.execute(statement.returning(devices_aside.c.device_id)).first() is not None:
-            payload = {"device": item.device_id, "reason": item.reason}
-            events.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
+        if drains_of(item.device_id, uuids.get(item.device_id), drains(connection)):
+            continue
+        uuid = uuids.get(item.device_id) or ""
+        values = {"device_id": item.device_id, "uuid": uuid, "reason": item.reason, "at": item.at}
+        connection.execute(insert(devices_aside).values(values))
+        payload = {"device": item.device_id, "reason": item.reason}
+        events.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
+
+
+def return_drained(connection: Connection, device_id: str) -> bool:
+    """Return a device; returns whether it was drained."""
+    found = drains_of(device_id, _uuids(connection).get(device_id), drains(connection))
+    for each in found:
+        delete_drain(connection, each)
+    return bool(found)
+
+
+def delete_drain(connection: Connection, drain: DeviceDrain) -> None:
+    """Delete one of `drains`."""
+    its_row = and_(devices_aside.c.device_id == drain.device_id, devices_aside.c.uuid == drain.uuid)
+    connection.execute(devices_aside.delete().where(its_row))
+
+
+def drains(connection: Connection) -> list[DeviceDrain]:
+    """The drained devices, also those that do not exist now."""
+    rows = connection.execute(select(devices_aside).order_by(devices_aside.c.device_id, devices_aside.c.uuid))
+    return [DeviceDrain(row.device_id, row.uuid, row.reason) for row in rows]
 
 
 def drained(connection: Connection) -> dict[str, str]:
-    """The drained devices and the reasons."""
-    return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
+    """The ids that drained devices have now, and the reasons; of a device that does not exist now, its last id."""
+    uuids, found = _uuids(connection), drains(connection)
+    now = {device_id: drains_of(device_id, uuid, found) for device_id, uuid in uuids.items()}
+    gone = {each.device_id: each.reason for each in found if each.device_id not in uuids}
+    return gone | {device_id: matching[0].reason for device_id, matching in now.items() if matching}
+
+
+def _uuids(connection: Connection) -> dict[str, str | None]:
+    return {row.id: row.uuid for row in connection.execute(select(devices.c.id, devices.c.uuid))}
 
 
 def forget(connection: Connection, keep: Sequence[str]) -> None:

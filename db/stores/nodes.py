@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
+from podium.db.schema.dialect import insert
 from podium.db.schema.tables import devices as device_table
-from podium.db.schema.tables import devices_aside
 from podium.db.schema.tables import nodes as table
 from podium.db.stores import devices, events
 from podium.db.stores.devices import DeviceRow
@@ -18,7 +20,9 @@ from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState, node_state
+from podium.sweep.values.refused_node import RefusedNode
 
+_LISTS = ("left_folders", "left_processes")
 LEAVES = "its node leaves"  # the reason of devices that are drained for that
 
 
@@ -33,14 +37,17 @@ class NodeRow:
     device_ids: tuple[str, ...]
     busy: int  # devices that run a trial
     drained: bool  # whether it has devices, and all are drained
+    refused: str  # why the service does not use it, or ""
 
     @property
     def name(self) -> str:
         return self.report.name
 
     def state(self, now: float) -> NodeState:
-        """Ready, silent, leaving or drained."""
-        return node_state(silent_s=now - self.reported_at, leaving=self.leaving, drained=self.drained)
+        """Ready, silent, leaving, drained or refused."""
+        return node_state(
+            silent_s=now - self.reported_at, leaving=self.leaving, drained=self.drained, refused=bool(self.refused)
+        )
 
 
 def record_report(connection: Connection, report: NodeReport, at: float) -> bool:
@@ -50,7 +57,7 @@ def record_report(connection: Connection, report: NodeReport, at: float) -> bool
     was asked to leave at once.
     """
     known = connection.execute(select(table).where(table.c.name == report.name)).one_or_none()
-    values = {**report.to_dict(), "reported_at": at}
+    values = {**_stored(report), "reported_at": at, "refused": ""}
     if known is None:
         connection.execute(insert(table).values(**values, joined_at=at))
         _return_leaving(connection, report.name)
@@ -62,6 +69,20 @@ def record_report(connection: Connection, report: NodeReport, at: float) -> bool
     if not known.leaving:
         return False
     return bool(known.leave_now) or (report.uploads_waiting == 0 and not _is_used(connection, report.name))
+
+
+def set_refused(connection: Connection, refused: Mapping[str, RefusedNode], at: float) -> None:
+    """From now on, exactly these nodes are refused, by name; the rows of others that were are deleted."""
+    connection.execute(delete(table).where(table.c.refused != "", table.c.name.not_in(list(refused))))
+    for name, node in refused.items():
+        report = NodeReport(
+            name=name, address=node.address, podium_version=node.versions.get("podium", ""),
+            python_version=node.versions.get("python", ""), ray_version=node.versions.get("ray", ""),
+            cores=node.cores, gpus=node.gpus, memory_bytes=0, disk_free_bytes=0, cache_bytes=0, clock_offset_s=0.0,
+            uploads_waiting=0, member_port=0, certificate="",
+        )  # fmt: skip
+        values = {**_stored(report), "reported_at": at, "joined_at": at, "refused": node.reason}
+        connection.execute(insert(table).values(values).on_conflict_do_update(index_elements=["name"], set_=values))
 
 
 def ask_to_leave(connection: Connection, name: str, at: float, *, now: bool = False) -> None:
@@ -133,14 +154,25 @@ def _get(connection: Connection, name: str) -> Row[tuple[object, ...]]:
 
 def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], aside: dict[str, str]) -> NodeRow:
     return NodeRow(
-        report=NodeReport(**{name: getattr(row, name) for name in NodeReport.__dataclass_fields__}),
+        report=_report(row),
         joined_at=row.joined_at,
         reported_at=row.reported_at,
         leaving=row.leaving,
         device_ids=tuple(device.id for device in its_devices),
         busy=sum(device.running is not None for device in its_devices),
         drained=bool(its_devices) and all(device.id in aside for device in its_devices),
+        refused=row.refused,
     )
+
+
+def _stored(report: NodeReport) -> dict[str, Any]:
+    """The columns of a report: its lists are JSON."""
+    return {name: json.dumps(value) if name in _LISTS else value for name, value in report.to_dict().items()}
+
+
+def _report(row: Row[tuple[object, ...]]) -> NodeReport:
+    columns: dict[str, Any] = {name: getattr(row, name) for name in NodeReport.__dataclass_fields__}
+    return NodeReport(**{**columns, **{name: tuple(json.loads(columns[name])) for name in _LISTS}})
 
 
 def _is_used(connection: Connection, name: str) -> bool:
@@ -158,9 +190,9 @@ def _devices_of(connection: Connection, name: str) -> list[DeviceRow]:
 
 
 def _return_leaving(connection: Connection, name: str) -> None:
-    for device_id, reason in devices.drained(connection).items():
-        if node_name(device_id) == name and reason == LEAVES:
-            connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
+    for each in devices.drains(connection):
+        if node_name(each.device_id) == name and each.reason == LEAVES:
+            devices.delete_drain(connection, each)
 
 
 def _add_event(connection: Connection, kind: str, name: str, at: float, **payload: object) -> None:

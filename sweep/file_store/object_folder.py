@@ -132,7 +132,8 @@ class ObjectFolder:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            raise FileStoreError("no space left in the store") from error  # which is not this machine: tried again
+            # Not from the error, which would say that the disk of this machine is full. Tried again.
+            raise FileStoreError("no space left in the store") from None
         if arrived != size:
             self._filesystem.rm_file(target)
             raise FileStoreError(f"{arrived} bytes arrived instead of {size}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.values.assignment import Params
+from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.states import SweepState, TrialRequest
 from podium.sweep.values.sweep_wait_reason import Wait
 
@@ -62,4 +63,4 @@ class PendingCommands:
     enqueued: tuple[Enqueued, ...] = ()
     dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
     members: MemberDevices = MemberDevices()
-    drained: dict[str, str] = field(default_factory=dict)  # devices that are drained, and why
+    drained: tuple[DeviceDrain, ...] = ()

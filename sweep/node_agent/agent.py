@@ -15,6 +15,7 @@ from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.node_file_store import NodeFileStore
 from podium.sweep.node_agent import sent_files
 from podium.sweep.node_agent.fetched_files import FetchedFiles
+from podium.sweep.node_agent.left_files import Left, LeftFiles
 from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles
 from podium.sweep.protocol.agent_messages import (
     AgentReply,
@@ -72,6 +73,7 @@ class NodeAgent:
         self._lock = threading.Lock()
         self._attempts: dict[tuple[AttemptKey, int], SentFiles] = {}  # by attempt and rank
         self._fetching: list[str] = []  # the folders of trials
+        self._left_files = LeftFiles(data)
         data.outbox.mkdir(mode=0o700, exist_ok=True)
         finish(removal_steps(data.outbox.iterdir()))
 
@@ -104,23 +106,31 @@ class NodeAgent:
         """The number of attempts that run, or whose end is not recorded."""
         return len(self._attempts)
 
+    @property
+    def left(self) -> Left:
+        """What `remove_leftovers` could not remove; it ends no processes."""
+        return self._left_files.left
+
     def remove_leftovers(self) -> None:
         """Remove what a slot that died has left here, and a trial that has continued elsewhere.
 
         The folder of a trial stays while one of its attempts may run here: it reads the checkpoints of earlier ones.
         Raises `FileStoreError`.
         """
+        processes = self._left_files.processes()
         with self._lock:
             known = {each.folder for each in self._attempts.values()}  # one that never started has no folder
-        folders = sorted({self._data.relative(path) for path in self._data.trials.glob("*/*/*")} | known)
-        if not folders:
-            return
-        answer = self._head.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
-        over = set(answer["over"])
+        here = {self._data.relative(path) for path in self._data.trials.glob("*/*/*")}
+        folders = sorted(here | known | set(processes.values()))
+        over: set[str] = set()
+        if folders:
+            answer = self._head.ask("POST", "attempts/over", json={"folders": folders}, patience_s=0.0)
+            over = set(answer["over"])
         with self._lock:
             ended = [self._attempts.pop(key) for key, each in list(self._attempts.items()) if each.folder in over]
             used = self._used_trials() | {_trial(folder) for folder in folders if folder not in over}
             removed = [self._moved(self._data.root / trial) for trial in {_trial(folder) for folder in over} - used]
+        self._left_files.record(over, used, processes)
         for sending in ended:
             sending.close()
         finish(removal_steps(path for path in removed if path is not None))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.node_agent.left_files import Left
 from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.runtime.node_settings import LEAVE, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
@@ -29,6 +30,7 @@ class HeadReports:
         store: HeadFileStore,
         settings: NodeSettings,
         waiting: Callable[[], int],
+        left: Callable[[], Left],
         members: tuple[int, str] = (0, ""),
         *,
         report_s: float = REPORT_S,
@@ -41,6 +43,7 @@ class HeadReports:
             store: Sends them.
             settings: Of this node.
             waiting: The number of attempts that run, or whose end is not recorded.
+            left: What ended attempts have left on this node.
             members: The port for members, and the fingerprint of its certificate; 0 and "" without.
             report_s: Seconds between two reports.
             clock: Of this node.
@@ -48,6 +51,7 @@ class HeadReports:
         self._store = store
         self._settings = settings
         self._waiting = waiting
+        self._left = left
         self._members = members
         self._report_s = report_s
         self._clock = clock
@@ -82,6 +86,7 @@ class HeadReports:
     def _state(self) -> NodeReport:
         found = versions()
         data = Path(self._settings.data_dir)
+        left = self._left()
         return NodeReport(
             name=self._settings.name,
             address=self._settings.address,
@@ -97,6 +102,8 @@ class HeadReports:
             uploads_waiting=self._waiting(),
             member_port=self._members[0],
             certificate=self._members[1],
+            left_folders=left.folders,
+            left_processes=left.processes,
         )
 
     def _cache_bytes(self) -> int:

@@ -50,7 +50,7 @@ def main() -> None:
         store = _direct_store(head, settings) or head
         agent = NodeAgent(head, settings.data, lambda: reports.clock_offset_s, store=store)
         members = _serve_members(settings, store, agent)
-        reports = HeadReports(head, settings, lambda: agent.waiting, members)
+        reports = HeadReports(head, settings, lambda: agent.waiting, lambda: agent.left, members)
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
             threading.Thread(target=agent.follow_leftovers, name="leftovers", daemon=True).start()

@@ -32,7 +32,8 @@ from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 from podium.sweep.runtime.joined_cluster import JoinedCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
-from podium.sweep.values.errors import DatabaseError
+from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.refused_node import RefusedNode
 
 log = logging.getLogger("podium.slots")
 
@@ -66,6 +67,7 @@ class JoinedDevices:
         namespace: str,
         confirm: Callable[[], None],
         leaving: Callable[[], Collection[str]] = frozenset,
+        show_refused: Callable[[Mapping[str, RefusedNode]], None] = lambda _: None,
         timings: JoinedTimings = DEFAULT_TIMINGS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,6 +81,8 @@ class JoinedDevices:
             confirm: Raises `FencedError` if another scheduler has taken over, which then owns the keepers and slots,
                 and `DatabaseError` if that is unknown.
             leaving: Returns the names of the nodes that were asked to leave the service. They are not used.
+            show_refused: Called with the nodes of the cluster that cannot be used, by name, at first and when these
+                change. Raises `DatabaseError` to be called again.
         """
         self._joined = joined
         self._kind = kind
@@ -94,6 +98,9 @@ class JoinedDevices:
         self._probe_after_s = 0.0
         self._draining: Collection[str] = ()
         self._unused = UnusedNodes(leaving)
+        self._refused: dict[str, RefusedNode] = {}  # by node id
+        self._show_refused = show_refused
+        self._shown: Mapping[str, RefusedNode] | None = None  # by name
         self._keepers = NodeKeepers(
             joined, access, namespace=namespace, confirm=confirm, unused=self._unused, on_end=self._lose_all,
             timings=timings, clock=clock,
@@ -153,6 +160,7 @@ class JoinedDevices:
         self._expire(open_names)
         self._end_idle_keepers()
         self._change_probes(nodes, open_names)
+        self._report_refused(nodes)
         with self._lock:
             taken = [each.place for each in self._taken.values()]
         return [place for place in taken if place.node_id in nodes and place.node_id in self._keepers]
@@ -199,10 +207,27 @@ class JoinedDevices:
             elif (problem := version_problem(versions(), answer.versions)) is not None:
                 log.error("node %s is not used: %s", node.name, problem)
                 self._unused.avoid(answer.node_id, math.inf)
+                self._refused[answer.node_id] = RefusedNode(
+                    node.raylet[0], answer.versions, node.cpus, node.gpus, problem
+                )
                 self._end_probe(probe)
             else:
                 probe.node_id = answer.node_id
                 self._keepers.keep(node)
+
+    def _report_refused(self, nodes: Mapping[str, ClusterNode]) -> None:
+        self._refused = {node_id: each for node_id, each in self._refused.items() if node_id in nodes}
+        refused = {nodes[node_id].name: each for node_id, each in self._refused.items()}
+        if refused == self._shown:
+            return
+        try:
+            self._show_refused(refused)
+        except FencedError:
+            raise
+        except DatabaseError as error:
+            log.warning("refused nodes are not shown yet: %s", error)
+        else:
+            self._shown = refused
 
     def _take_devices(self, nodes: Mapping[str, ClusterNode]) -> None:
         """Replace the probes on nodes with a keeper by slots."""

@@ -5,6 +5,7 @@ Imported in every process.
 Modules:
     atomic_files              Atomic writes of files: readers see either the old file or the new one
     attempt_directory         The paths in the folder of an attempt
+    attempt_processes         The processes of a machine that use the folder of an attempt
     certificate_pin           Trust in one exact certificate, whatever its host names: of a local service, a head, a
                               node
     clock                     A clock interface that tests can replace

@@ -171,7 +171,7 @@ class DatabaseRecorder:
                 enqueued=pending_trial_commands.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
                 members=replicas.member_devices(connection),
-                drained=devices.drained(connection),
+                drained=tuple(devices.drains(connection)),
             )
 
     def forget_devices(self, keep: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, shared_id
+from podium.sweep.values.device_drain import DeviceDrain, drains_of
 from podium.sweep.values.device_state import DeviceState, check_device_transition, device_state
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Event, SuggestRequested
@@ -228,7 +229,7 @@ class DeviceLedger:
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
         self._dedicated: dict[str, str] = {}
-        self._aside: dict[str, str] = {}
+        self._drained: tuple[DeviceDrain, ...] = ()
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
         self.slots_per_device = 1
         self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
@@ -295,22 +296,36 @@ class DeviceLedger:
 
     def open(self, device: Device, now_s: float) -> Slot:
         """Add a slot that came up, for the first time or again."""
-        dedicated, aside = self._reserved(device), self._aside.get(device.device_id, "")
+        dedicated, aside = self._reserved(device), self._why_drained(device.device_id, device.uuid)
         self.slots_per_device = device.slots
         slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
         return slot
 
-    def close(self, dedicated: dict[str, str], aside: dict[str, str]) -> list[Slot]:
+    def close(self, dedicated: dict[str, str], drained: Iterable[DeviceDrain]) -> list[Slot]:
         """From now on exactly these devices accept no trials; returns the slots for which that changed.
 
         A running trial continues. The failures of a device that is returned are forgotten.
         """
-        for device_id in self._aside.keys() - aside.keys():
-            self._failed.pop(device_id, None)
-        self._dedicated, self._aside = dict(dedicated), dict(aside)
+        before = [device_id for device_id in self._failed if self._is_drained(device_id)]
+        self._dedicated, self._drained = dict(dedicated), tuple(drained)
+        for device_id in before:
+            if not self._is_drained(device_id):
+                del self._failed[device_id]
         return [
-            slot for slot in self if slot.set_closed(self._reserved(slot.device), aside.get(slot.device.device_id, ""))
+            slot
+            for slot in self
+            if slot.set_closed(self._reserved(slot.device), self._why_drained(slot.device.device_id, slot.device.uuid))
         ]
+
+    def _is_drained(self, device_id: str) -> bool:
+        return bool(self._why_drained(device_id, self._uuid(device_id)))
+
+    def _why_drained(self, device_id: str, uuid: str | None) -> str:
+        return next((each.reason for each in drains_of(device_id, uuid, self._drained)), "")
+
+    def _uuid(self, device_id: str) -> str | None:
+        slot = self.get(device_id)
+        return None if slot is None else slot.device.uuid
 
     def _reserved(self, device: Device) -> str:
         """Why an ensemble reserves a device, with all its slots; "" if none does."""
@@ -321,9 +336,10 @@ class DeviceLedger:
         failed = self._failed.setdefault(device_id, [])
         if trial_id not in failed:
             failed.append(trial_id)
-        if len(failed) < FAILURES_IN_A_ROW or device_id in self._aside:
+        if len(failed) < FAILURES_IN_A_ROW or self._is_drained(device_id):
             return None
-        why = self._aside[device_id] = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
+        why = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
+        self._drained = (*self._drained, DeviceDrain(device_id, self._uuid(device_id) or "", why))
         if (slot := self.get(device_id)) is not None:
             slot.set_closed(slot.dedicated, why)
         return why

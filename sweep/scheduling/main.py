@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -43,6 +44,7 @@ from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.errors import PodiumError
+from podium.sweep.values.refused_node import RefusedNode
 
 
 def run(settings: ServiceSettings) -> None:
@@ -134,9 +136,15 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
         with database.read() as connection:
             return nodes.leaving(connection)
 
+    def show_refused(refused: Mapping[str, RefusedNode]) -> None:
+        recorder.confirm()
+        with database.write() as connection:
+            nodes.set_refused(connection, refused, time.time())
+
     return JoinedDevices(
-        joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving
-    )
+        joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
+        show_refused=show_refused,
+    )  # fmt: skip
 
 
 def _on_turn(heartbeat: LoopHeartbeat, recorder: DatabaseRecorder) -> None:

@@ -11,6 +11,8 @@ Modules:
                                      infeasible
     decimal_steps                    Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
     device                           A device and its slot, as the scheduler knows them, and the names of devices
+    device_drain                     Devices that are drained: a GPU by its UUID, since its number may change when the
+                                     machine starts
     device_state                     The states of a device and their transitions
     errors                           All errors that a user may see
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
@@ -29,6 +31,7 @@ Modules:
     objective_reduction              Reduces the reported values of a trial to its result: last, min or max
     predictions_file_keys            Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
+    refused_node                     A node of a Ray cluster of others that the service does not use
     returned_values                  Converts the return value of a trial's function to the values of its objectives
     saved_network_manifest           The metadata of a saved user network, from which ensembles rebuild it
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions

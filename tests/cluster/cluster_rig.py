@@ -23,6 +23,7 @@ from tests.cluster.machines import Machine, Network
 from tests.running_service import PODIUM, wait_for
 
 START_S = 60.0
+DOCTOR_S = 180.0  # it waits for what is about to be corrected
 SERVE = """
 import sys
 from pathlib import Path
@@ -94,8 +95,30 @@ class Service:
         os.kill(serve, number)
         return self.process.wait(timeout=30)
 
+    def check(self) -> None:
+        """Raises `AssertionError` if the doctor finds a breach."""
+        if breaches := self.breaches():
+            self.print_logs()
+        assert breaches == []
+
+    def breaches(self) -> list[dict[str, Any]]:
+        """What the doctor finds."""
+        _, said, complaint = self._ask("doctor", "--json", timeout_s=DOCTOR_S)
+        assert said, complaint
+        return [each for each in json.loads(said)["breaches"] if not self._is_of_the_rig(each)]
+
+    def _is_of_the_rig(self, breach: dict[str, Any]) -> bool:
+        """Whether the rig is the reason of a breach, not the service."""
+        return False
+
     def close(self) -> None:
-        """Stop the service as Ctrl-C does."""
+        """Stop the service as Ctrl-C does, after the doctor has found nothing."""
+        try:
+            self.check()
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         status = self.signal(signal.SIGTERM)
         self._log.close()
         assert status == 0, "`podium serve` stops cleanly"
@@ -144,12 +167,17 @@ class Service:
 
     def say(self, *arguments: str) -> str:
         """Run `podium ARGUMENTS...` on the machine of the service; what it prints."""
+        status, said, complaint = self._ask(*arguments)
+        if status != 0:
+            raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
+        return said
+
+    def _ask(self, *arguments: str, timeout_s: float = 60.0) -> tuple[int, str, str]:
+        """Run `podium ARGUMENTS...`; its status, and what it prints on its two outputs."""
         command = [*PODIUM, *arguments, "--data-dir", str(self.data.root)]
         process = self.machine.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        said, complaint = process.communicate(timeout=60)
-        if process.returncode != 0:
-            raise AssertionError(f"podium {' '.join(arguments)}: {complaint}")
-        return str(said)
+        said, complaint = process.communicate(timeout=timeout_s)
+        return process.returncode, str(said), str(complaint)
 
 
 class Cluster(Service):
@@ -161,6 +189,7 @@ class Cluster(Service):
         self.head = network.add("head")
         self._network = network
         self._tokens: dict[str, str] = {}  # of nodes, by name
+        self._without_agent: set[str] = set()  # names of nodes
         devices = DevicePlan("cpu", head_slots)
         super().__init__(self.head, folder, devices=devices, ray_tls=ray_tls, artifact_url=artifact_url)
         self.wait_until("the slots of the head are open", lambda: len(self.devices("ready")) == head_slots)
@@ -170,10 +199,12 @@ class Cluster(Service):
         return self._network.add(name)
 
     def join(self, name: str, slots: int, wait_s: float | None = None) -> Machine:
-        """A new machine with this many CPU slots, which are open when this returns.
+        """A new machine with this many CPU slots, which are open when this returns. It has no agent and no files of its
+        own: it uses the data directory of the head.
 
         `wait_s`: how long it waits for a head that does not answer.
         """
+        self._without_agent.add(name)
         machine = self._network.add(name)
         runtime = RuntimeDirectory(machine.folder / "run")
         runtime.prepare()
@@ -187,6 +218,16 @@ class Cluster(Service):
         names = {f"{name}:cpu-{position}" for position in range(slots)}
         wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)
         return machine
+
+    def _is_of_the_rig(self, breach: dict[str, Any]) -> bool:
+        """A lost attempt on a node without an agent: the folder that its agent would remove is one of the head."""
+        path = Path(str(breach["rows"].get("path", "")))
+        if breach["invariant"] != "stray" or not path.is_relative_to(self.data.trials):
+            return False
+        sweep, trial, folder = path.relative_to(self.data.trials).parts[:3]
+        found = [each for each in self.attempts(int(sweep)) if each.trial == int(trial)]
+        (attempt,) = [each for each in found if self.folder_of(int(sweep), each).name == folder]
+        return attempt.cause == "node_lost" and attempt.device.partition(":")[0] in self._without_agent
 
     def join_by_command(self, name: str, slots: int) -> Machine:
         """A new machine with files of its own, on which a user runs `podium node join`; its slots are open."""

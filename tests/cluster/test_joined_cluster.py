@@ -167,8 +167,13 @@ def test_node_with_another_version_is_not_used(ray: PlainRay, node: Machine, net
     wide.wait_until("the sweep has finished", lambda: wide.state(sweep_id) == "finished", LONG_S)
     assert {each.device.split(":")[0] for each in wide.attempts(sweep_id)} == {"worker"}
     assert log.read_text().count(refusal) == 1
-    wide.close()
+    (refused,) = [each for each in wide.command("node", "list", "--json") if each["name"] == "old"]
+    assert (refused["state"], refused["devices"]) == ("refused", [])
+    assert refused["refused"].startswith("this node has podium 9.0")
     old.kill()
+    gone = lambda: "old" not in {each["name"] for each in wide.command("node", "list", "--json")}  # noqa: E731
+    wide.wait_until("it is no longer listed", gone, LONG_S)
+    wide.close()
 
 
 @pytest.mark.slow

@@ -7,14 +7,14 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Attempt, Cluster
-from tests.cluster.machines import Machine
+from tests.cluster.machines import Machine, one_way_reason
 from tests.running_service import function_sweep, wait_for
 
 NAPS = """
@@ -26,7 +26,9 @@ def nap(trial):
         trial.report(trial.params["x"], step)
     return trial.params["x"]
 """
+AGAIN_S = 90.0
 LOST_S = 40.0  # Ray itself notices a silent cut after more than a minute
+ONE_WAY = {"sends nothing": Machine.drop_outgoing, "receives nothing": Machine.drop_incoming}
 numbers = itertools.count(1)
 
 
@@ -122,6 +124,22 @@ def test_killed_raylet_ends_its_node_which_can_join_again(cluster: Cluster, node
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cut", ONE_WAY.values(), ids=ONE_WAY)
+def test_node_that_is_cut_off_one_way_loses_its_trial_and_works_again(
+    cluster: Cluster, node: Machine, folder: Path, cut: Callable[[Machine], None]
+) -> None:
+    if reason := one_way_reason():
+        pytest.skip(reason)
+    sweep_id = _start(cluster, node, folder)
+    cut(node)
+    assert _loss(cluster, sweep_id).device == f"{node.name}:cpu-0"
+    _assert_each_trial_counts_once(cluster, sweep_id)
+    assert {each.device for each in cluster.attempts(sweep_id) if each.state == "finished"} == {"cpu-0"}
+    node.plug()
+    _assert_works_again(cluster, node, folder)
+
+
+@pytest.mark.slow
 def test_node_that_was_cut_off_for_longer_works_again(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
     node.unplug()
@@ -129,5 +147,9 @@ def test_node_that_was_cut_off_for_longer_works_again(cluster: Cluster, node: Ma
     node.plug()
     assert _loss(cluster, sweep_id).device == f"{node.name}:cpu-0"
     _assert_each_trial_counts_once(cluster, sweep_id)
-    wait_for("its slot is open again", lambda: f"{node.name}:cpu-0" in cluster.devices("ready"), 90.0)
+    _assert_works_again(cluster, node, folder)
+
+
+def _assert_works_again(cluster: Cluster, node: Machine, folder: Path) -> None:
+    wait_for("its slot is open again", lambda: f"{node.name}:cpu-0" in cluster.devices("ready"), AGAIN_S)
     _assert_each_trial_counts_once(cluster, _start(cluster, node, folder))

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import httpx2
@@ -77,6 +77,14 @@ class Ensemble:
         answer = self._client.post("/api/v1/ensembles/three/predict", json={"inputs": [[0.5] * FEATURES]})
         took_ms = (time.monotonic() - sent_s) * 1000
         return Answer(sent_s, took_ms, answer.status_code, answer.json().get("answered", 0))
+
+    def add(self, name: str) -> None:
+        """Another node, on which no member runs."""
+        self.nodes.append(self._cluster.join_by_command(name, slots=1))
+
+    def remove(self, node: Machine) -> None:
+        """Ask a node to leave."""
+        self._cluster.command("node", "remove", node.name, "--json")
 
     def is_complete(self) -> bool:
         """Whether all members answer."""
@@ -192,6 +200,27 @@ def test_node_that_stays_away_is_replaced_and_its_worker_ends(ensemble: Ensemble
     _wait_for_new(ensemble, before)
     wait_for("all members answer", ensemble.is_complete, 60.0)
     wait_for("its worker has ended", lambda: member not in node.processes(), HOST_SILENCE_S + 2 * SILENT_S)
+
+
+@pytest.mark.slow
+def test_node_that_is_taken_away_costs_its_members_only(ensemble: Ensemble) -> None:
+    """By `podium node remove`, and without a warning. The last test here: its members are not where they were."""
+    wait_for("all members answer", ensemble.is_complete)
+    removed, killed = ensemble.nodes
+    ensemble.add("d")  # so that no other machine has two of them
+    ways: dict[Machine, Callable[[], None]] = {removed: lambda: ensemble.remove(removed), killed: killed.kill}
+    for node, take_away in ways.items():
+        before = ensemble.on(node)
+        with Client(ensemble) as client:
+            time.sleep(0.5)
+            take_away()
+            _wait_for_new(ensemble, before)
+            wait_for("all members answer", lambda: client.answers[-1].members == 3)
+        print("slowest", sorted(answer.took_ms for answer in client.answers)[-5:], "of", len(client.answers))
+        assert {answer.status for answer in client.answers} == {200}
+        assert min(answer.members for answer in client.answers) == 2
+        assert max(answer.took_ms for answer in client.answers) <= DEADLINE_MS + ALLOWED_MS
+    assert {place.device.partition(":")[0] for place in ensemble.places()} <= {"cpu-0", "d"}
 
 
 def _kill_in(machine: Machine, name: str) -> None:

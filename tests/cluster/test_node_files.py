@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +19,10 @@ import psutil
 import pytest
 
 from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.process_trees import children
 from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network, slow_uplink_reason
-from tests.running_service import function_sweep, wait_for
+from tests.running_service import PODIUM, function_sweep, wait_for
 
 HELPER = """
 def loss(step):
@@ -37,6 +42,7 @@ def train(trial):
         time.sleep(0.4)
         trial.report(loss(epoch), epoch)
         trial.save_checkpoint(model, epoch=epoch)
+    print("ends at", epoch + 1, flush=True)
     note = pathlib.Path(trial.dir, "note.txt")
     note.write_text(str(first))
     trial.save_artifact(note)
@@ -48,6 +54,26 @@ from helper import loss
 
 time.sleep(3)
 print("score", loss(1))
+"""
+WIDE = """
+import time
+import torch
+
+def train(trial):
+    model = torch.nn.Linear(2200, 2200)  # 19 MB
+    found = trial.resume()
+    first = 0
+    if found is not None:
+        first = found.epoch + 1
+        found.load_into(model)
+        assert (model.bias == found.epoch).all()
+    print("begins at", first, flush=True)
+    for epoch in range(first, 6):
+        time.sleep(1.0)
+        torch.nn.init.constant_(model.bias, epoch)
+        trial.save_checkpoint(model, epoch=epoch)
+        trial.report(1.0, epoch)
+    return 1.0
 """
 LARGE = """
 import pathlib, time
@@ -73,6 +99,7 @@ def folder(can_make_machines: None) -> Iterator[Path]:
         (code / "program.py").write_text(PROGRAM)
         (code / "script.py").write_text(SCRIPT)
         (code / "large.py").write_text(LARGE)
+        (code / "wide.py").write_text(WIDE)
         yield Path(made)
 
 
@@ -133,9 +160,17 @@ def test_attempt_elsewhere_continues_from_the_checkpoint_of_a_node_that_was_cut_
 @pytest.mark.slow
 def test_log_of_a_trial_on_a_node_can_be_followed(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = _start(cluster, node, folder)
-    log = cluster.folder_of(sweep_id, _on(node, cluster, sweep_id)) / "log"
-    wait_for("the log has arrived", lambda: log.exists() and "begins at" in log.read_text())
+    far = _on(node, cluster, sweep_id)
+    command = [
+        *PODIUM, "trial", "logs", f"{sweep_id}.{far.trial}", "--follow", "--data-dir", str(cluster.data.root),
+    ]  # fmt: skip
+    following = cluster.head.start(command, stdout=subprocess.PIPE, text=True)
+    assert following.stdout is not None and following.stdout.readline() == "begins at 0\n"
     assert _on(node, cluster, sweep_id).ended_at is None, "while the trial runs"
+    rest, _ = following.communicate(timeout=END_S)
+    assert following.returncode == 0 and rest == "ends at 8\n"
+    log = cluster.folder_of(sweep_id, far) / "log"
+    assert log.read_text() == "begins at 0\nends at 8\n"
 
 
 @pytest.mark.slow
@@ -228,6 +263,22 @@ def _speaks_plainly(machine: Machine, head: str) -> bool:
     return machine.run(sys.executable, "-c", program, head).strip() == "04"
 
 
+def _left_on(node: Machine, cluster: Cluster) -> tuple[list[str], list[str]]:
+    """Folders and processes of ended attempts, by the last report of a node."""
+    query = "SELECT left_folders, left_processes FROM nodes WHERE name = :name"
+    ((folders, processes),) = cluster.rows(query, name=node.name)
+    return json.loads(folders), json.loads(processes)
+
+
+def _bytes_in(folder: Path) -> int:
+    """The size of the files below a folder, in which files may be renamed meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
 def _is_of_podium(pid: int) -> bool:
     """Whether a process of Podium runs; the first process of a machine reaps none."""
     try:
@@ -303,6 +354,98 @@ def test_trial_whose_node_is_lost_while_its_files_are_sent_is_repeated(
     found = {(each.trial, each.number): (each.device, each.cause) for each in cluster.attempts(sweep_id)}
     lost, elsewhere = (f"{slow_node.name}:cpu-0", "node_lost"), ("cpu-0", None)
     assert found == {(0, 1): lost, (1, 1): lost, (0, 2): elsewhere, (1, 2): elsewhere}
+
+
+@pytest.mark.slow
+def test_fetch_during_which_the_network_is_cut_for_a_moment_continues(
+    cluster: Cluster, node: Machine, folder: Path
+) -> None:
+    if reason := slow_uplink_reason():
+        pytest.skip(reason)
+    source = folder / "large.npz"
+    rows = 40_000
+    np.savez(source, x=np.random.default_rng(0).random((rows, 256), np.float32), y=np.arange(rows) % 2)
+    data = {"file": str(source), "target": "y", "task": "classification"}
+    document = function_sweep(folder / "code", "program:train", run_cap=1)
+    document["program"] = {**document["program"], "data": data}
+    cluster.command("devices", "drain", "cpu-0", "--json")
+    cluster.head.slow_uplink()
+    try:
+        sweep_id = cluster.submit(document, folder)
+        arriving = node.folder / "data" / "datasets"
+        wait_for("a part has arrived", lambda: _bytes_in(arriving) > 5_000_000, END_S)
+        node.unplug()
+        assert _bytes_in(arriving) < 4 * rows * 256, "it was cut before the end"
+        time.sleep(3.0)
+        node.plug()
+        wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    finally:
+        cluster.head.plug()
+        cluster.command("devices", "return", "cpu-0", "--json")
+    assert [(each.device, each.number, each.state) for each in cluster.attempts(sweep_id)] == [
+        (f"{node.name}:cpu-0", 1, "finished")
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_checkpoint_that_was_cut_off_does_not_replace_the_one_before(
+    cluster: Cluster, slow_node: Machine, folder: Path
+) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "wide:train", run_cap=1), folder)
+    wait_for("the trial runs", lambda: cluster.running(sweep_id), END_S)
+    (first,) = cluster.attempts(sweep_id)
+    checkpoint = cluster.folder_of(sweep_id, first) / "checkpoint.safetensors"
+    wait_for("a checkpoint has arrived", checkpoint.exists, END_S)
+    wait_for("a part of the next one has arrived", lambda: any(cluster.data.uploads.iterdir()), END_S)
+    slow_node.unplug()
+    cluster.command("devices", "return", "cpu-0", "--json")
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    lost, again = cluster.attempts(sweep_id)
+    assert (lost.device, lost.cause) == (f"{slow_node.name}:cpu-0", "node_lost")
+    assert (again.device, again.state) == ("cpu-0", "finished")
+    log = (cluster.folder_of(sweep_id, again) / "log").read_text()
+    assert "begins at" in log and "begins at 0" not in log
+
+
+@pytest.mark.slow
+def test_node_that_is_cut_off_while_its_slots_open_gets_trials(cluster: Cluster, folder: Path) -> None:
+    node = cluster.stray_machine("late")
+    process = cluster.start_node(node, slots=2)
+    wait_for("Ray lists it", lambda: "raylet" in map(process_name, node.processes()), END_S)
+    wait_for("it has reported", lambda: ("late",) in cluster.rows("SELECT name FROM nodes"), END_S)
+    node.unplug()
+    time.sleep(5.0)
+    node.plug()
+    names = {"late:cpu-0", "late:cpu-1"}
+    wait_for("its slots are open", lambda: names <= cluster.devices("ready"), END_S)
+    sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=3), folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    assert names <= {each.device for each in cluster.attempts(sweep_id)}
+    assert process.poll() is None
+    cluster.take_out(node)
+
+
+@pytest.mark.slow
+def test_doctor_finds_what_ended_attempts_have_left_on_a_node(cluster: Cluster, node: Machine, folder: Path) -> None:
+    sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
+    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
+    key = cluster.data.relative(cluster.folder_of(sweep_id, _on(node, cluster, sweep_id)))
+    kept = node.folder / "data" / key
+    wait_for("its folder is removed", lambda: not kept.exists())
+    cluster.check()
+    node.limit_disk(kept.parent, 1)  # the place where a disk is mounted cannot be moved
+    node.run("mkdir", str(kept))
+    process = node.start(["sleep", "infinity"], {"TMPDIR": str(kept)})
+    wait_for("the node reports both", lambda: all(_left_on(node, cluster)))
+    found = cluster.breaches()
+    assert {(each["invariant"], each["rows"]["node"], each["rows"]["path"]) for each in found} == {
+        ("stray", node.name, key)
+    }
+    assert sorted("pid" in each["rows"] for each in found) == [False, True]
+    (sleeping,) = children(process.pid)
+    os.kill(sleeping, signal.SIGKILL)
+    node.run("umount", str(kept.parent))
+    wait_for("the node reports nothing", lambda: not any(_left_on(node, cluster)))
 
 
 def _trial_events(cluster: Cluster, sweep_id: int) -> list[tuple[int, str]]:

@@ -43,6 +43,7 @@ from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval,
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
@@ -527,7 +528,7 @@ def test_terminal_sweep_is_open_while_a_request_is_pending(store: Store, over: S
 
 def test_drained_device_keeps_its_first_reason(store: Store) -> None:
     store.commit(DeviceDrained("cpu-0", "first", 1.0), DeviceDrained("cpu-0", "second", 2.0))
-    assert store.recorder.pending_commands(NOBODY).drained == {"cpu-0": "first"}
+    assert store.recorder.pending_commands(NOBODY).drained == (DeviceDrain("cpu-0", "", "first"),)
 
 
 def test_fenced_scheduler_writes_nothing(store: Store) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tests.cluster.machines import Network, one_way_reason, unavailable_reason
 from tests.faults.faulted_cluster import BLIPS, DURATIONS, ONE_WAY, FaultedCluster
 from tests.faults.journal import Journal, JournalResult, compare
-from tests.faults.node_checks import Fault, Loss, losses, problems
+from tests.faults.node_checks import Fault, Loss, breaches, losses, problems
 from tests.faults.node_victims import ON_HEAD
 from tests.faults.service_under_fire import NotHealthyError
 from tests.faults.workload import CODE, Workload
@@ -22,7 +22,7 @@ from tests.running_service import function_sweep
 # How often each is done, of 100.
 WEIGHTS = {
     "slot": 9, "trial": 9, "raylet": 6, "agent": 9, "guardian": 5, "template": 6, "machine": 6,
-    "cut 2 s": 10, "cut 4 s": 8, "cut 20 s": 3, "sends nothing 4 s": 3, "receives nothing 4 s": 3,
+    "cut 2 s": 9, "cut 4 s": 8, "cut 20 s": 3, "cut 120 s": 1, "sends nothing 4 s": 3, "receives nothing 4 s": 3,
     "sends nothing 20 s": 1, "receives nothing 20 s": 1, "raylet stopped": 4, "agent stopped": 4,
     "disk full": 5, "nodes": 5, "scheduler": 3,
 }  # fmt: skip
@@ -53,7 +53,7 @@ class NodeOutcome:
     faults: tuple[Fault, ...]
     losses: tuple[Loss, ...]
     verdict: JournalResult
-    problems: tuple[str, ...]  # at quiet points
+    problems: tuple[str, ...]  # after faults, and at quiet points
     unexplained: tuple[str, ...]  # lost attempts that no fault explains
     skipped: str  # why one-way cuts were left out
     unhealthy: str  # why the campaign ended early
@@ -178,6 +178,9 @@ class NodeCampaign:
         self._faults[-1] = replace(self._faults[-1], recovered_at=recovered_at)
         where = name or "the head"
         self._say(f"{len(self._faults):4d} {kind} on {where}: all devices work after {recovered_at - at:.1f} s")
+        for line in breaches(self._cluster, artifacts=False):
+            self._say(f"  {line}")
+            self._problems.append(f"after fault {len(self._faults)}, {kind} on {where}: {line}")
 
     def _sweep(self, number: int, trials: int, seed: int) -> dict[str, Any]:
         """The sweep with this number: trials of 2 to 5 s, repeated as often as they are lost."""
@@ -231,7 +234,7 @@ def table(outcome: NodeOutcome) -> str:
         f"lost {len(v.lost)}, counted twice {len(v.double)}, unexplained {len(outcome.unexplained)}",
         f"cuts of at most 4 s: {blips}; attempts lost by them: {len(outcome.lost_by_blips)}",
         f"`podium node join` ended and was started again {outcome.restarts} times",
-        f"problems at quiet points: {len(outcome.problems)}",
+        f"problems after faults and at quiet points: {len(outcome.problems)}",
     ]
     wrong = (*v.lost, *v.double, *outcome.unexplained, *map(str, outcome.lost_by_blips), *outcome.problems)
     lines += [f"  {line}" for line in wrong[:40]]

@@ -17,6 +17,7 @@ from tests.faults.journal import SLACK_S
 from tests.faults.node_victims import ON_HEAD, ON_NODE, MachineCensus
 
 DOCTOR = "podium.db.integrity.main"
+DOCTOR_S = 180.0  # it waits for what is about to be corrected
 SETTLE_S = 25.0  # for processes and files of attempts that have just ended; agents look for these every 10 s
 LATE_S = 10.0  # after the recovery, in which an attempt may still be lost by the fault
 _FILES = ("small.bin", "medium.bin")  # of every trial
@@ -67,13 +68,17 @@ def problems(cluster: FaultedCluster) -> list[str]:
     end = time.monotonic() + SETTLE_S
     while (left := _left(cluster)) and time.monotonic() < end:
         time.sleep(0.2)
-    return [*_breaches(cluster), *_wrong_files(cluster), *left]
+    return [*breaches(cluster), *_wrong_files(cluster), *left]
 
 
-def _breaches(cluster: FaultedCluster) -> list[str]:
-    """What `podium doctor` finds on the head; it looks for processes by their ids there."""
+def breaches(cluster: FaultedCluster, *, artifacts: bool = True) -> list[str]:
+    """What `podium doctor` finds; it looks for processes of the head by their ids there. Sweeps may run.
+
+    `artifacts`: whether it reads the files of all finished trials, which takes longer with each of them.
+    """
     command = [sys.executable, "-P", "-m", DOCTOR, str(cluster.rig.data.root)]
-    report = json.loads(cluster.rig.head.run(*command, stderr=subprocess.DEVNULL))
+    command += [] if artifacts else ["--no-artifacts"]
+    report = json.loads(cluster.rig.head.run(*command, timeout_s=DOCTOR_S, stderr=subprocess.DEVNULL))
     return [f"doctor: {each['invariant']} {each['rows']}: {each['wrong']}" for each in report["breaches"]]
 
 

@@ -35,13 +35,14 @@ def list_nodes(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) ->
             lazy.terminal_output.state(node["state"]),
             node["address"],
             f"{node['busy']} of {len(node['devices'])}",
-            f"{node['disk_free_bytes'] / 1e9:,.0f} GB",
-            f"{node['clock_offset_s']:+.2f} s",
-            f"{_seconds_since(node['reported_at']):,.0f} s ago",
+            *(("", "", "") if node["refused"] else _reported(node)),
         )
         for node in found
     ]
     lazy.terminal_output.console.print(lazy.terminal_output.table(None, _COLUMNS, rows))
+    for node in found:
+        if node["refused"]:
+            lazy.terminal_output.console.print(f"{node['name']} is not used: {node['refused']}", markup=False)
 
 
 @app.command("drain")
@@ -84,6 +85,14 @@ def remove(
 def _state(node: NodeInfo) -> str:
     busy = f"; {node['busy']} of its {len(node['devices'])} devices are busy" if node["busy"] else ""
     return f"{node['name']} is {node['state']}{busy}"
+
+
+def _reported(node: NodeInfo) -> tuple[str, str, str]:
+    return (
+        f"{node['disk_free_bytes'] / 1e9:,.0f} GB",
+        f"{node['clock_offset_s']:+.2f} s",
+        f"{_seconds_since(node['reported_at']):,.0f} s ago",
+    )
 
 
 def _seconds_since(at: str) -> float:

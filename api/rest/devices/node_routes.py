@@ -50,6 +50,7 @@ class NodeView(View):
     uploads_waiting: int  # attempts that run there, or whose end is not recorded
     devices: list[str]
     busy: int  # devices that run a trial
+    refused: str  # why the service does not use a node of a Ray cluster of others; "" for a node that it uses
 
     @classmethod
     def of(cls, row: NodeRow, now: float) -> NodeView:
@@ -62,6 +63,7 @@ class NodeView(View):
                 "reported_at": row.reported_at,
                 "devices": list(row.device_ids),
                 "busy": row.busy,
+                "refused": row.refused,
             }
         )
 
@@ -100,7 +102,10 @@ def remove_node(
     now: Annotated[bool, Query(description="do not wait for running trials; they are repeated elsewhere")] = False,
     service: ServiceContext = context,
 ) -> RemovedNodeView:
-    """Ask a node to leave after its running trials have ended. A silent node is forgotten at once."""
+    """Ask a node to leave after its running trials have ended. A silent node is forgotten at once.
+
+    409 for a node that is refused.
+    """
     return RemovedNodeView(name=name, forgotten=node_commands.remove_node(service, name, now=now))
 
 

@@ -93,10 +93,26 @@ def test_health_checks_of_compose_files_and_the_image_are_examined() -> None:
         "c": {"healthcheck": {"disable": True}},
         "d": {},
     }
-    problems = list(check_deploy.compose_problems("compose.yaml", services))
+    problems = list(check_deploy.compose_problems("compose.yaml", {"services": services}))
     assert [problem.split()[1:4] for problem in problems] == [
         ["the", "healthcheck", "of"], ["c", "has", "no"], ["d", "has", "no"],
     ]  # fmt: skip
     assert list(check_deploy.image_problems("HEALTHCHECK --interval=1s \\\n    CMD curl /healthz")) == []
     assert list(check_deploy.image_problems("HEALTHCHECK --interval=1s \\\n    CMD curl /readyz"))
     assert list(check_deploy.image_problems("FROM scratch"))
+
+
+@pytest.mark.parametrize(
+    ("service", "problem"),
+    [
+        ({"imge": "podium"}, "services.serve: 'imge' does not match"),
+        ({"ports": "8300:8300"}, "services.serve.ports: '8300:8300' is not of type 'array'"),
+        ({"restart": True}, "services.serve.restart: True is not of type 'string'"),
+    ],
+)
+def test_a_mistake_in_a_compose_file_is_found(service: dict[str, object], problem: str) -> None:
+    sound = {"image": "podium", "healthcheck": {"test": ["CMD", "true"]}}
+    assert list(check_deploy.compose_problems("compose.yaml", {"name": "demo", "services": {"serve": sound}})) == []
+    project = {"services": {"serve": {**sound, **service}}}
+    (found,) = check_deploy.compose_problems("compose.yaml", project)
+    assert found.startswith(f"compose.yaml: {problem}")

@@ -57,3 +57,9 @@ test("a silent node says for how long", () => {
   heading({ node: node("b", { state: "silent" }) });
   expect(screen.getByText("no report for 40 s")).toHaveClass("devices-warning");
 });
+
+test("a refused node says why it is not used", () => {
+  const refused = "this node has podium 9.0";
+  expect(heading({ node: node("b", { state: "refused", refused }) })).toBe(`b✕refused10.0.0.6${refused}`);
+  expect(screen.getByText(refused)).toHaveClass("devices-warning");
+});

@@ -42,6 +42,15 @@ export function NodeHeading({ machine: { name, node }, now, columns }: Props) {
 }
 
 function NodeFacts({ node, now }: { node: Node; now: number }) {
+  if (node.state === "refused") {
+    return (
+      <>
+        <StateBadge state={node.state} />
+        <span className="devices-fact">{node.address}</span>
+        <span className="devices-warning">{node.refused}</span>
+      </>
+    );
+  }
   const silentS = Math.max(0, now - Date.parse(node.reported_at) / 1000);
   const offsetS = node.clock_offset_s;
   return (

@@ -28,6 +28,7 @@ const STATE_STYLES: Record<string, StateStyle> = {
   failed: { tone: "failed", icon: "✕" },
   open: { tone: "failed", icon: "✕" },
   lost: { tone: "failed", icon: "✕" },
+  refused: { tone: "failed", icon: "✕" },
   cancelled: { tone: "waiting", icon: "■" },
   stopped: { tone: "waiting", icon: "■" },
   retired: { tone: "waiting", icon: "■" },

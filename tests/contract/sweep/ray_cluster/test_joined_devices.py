@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.ray_cluster import joined_devices, node_keepers
 from podium.sweep.ray_cluster.joined_devices import JoinedDevices
 from podium.sweep.ray_cluster.node_keeper import keeper_name
@@ -16,19 +17,22 @@ from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.package_versions import versions
 from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.refused_node import RefusedNode
 
 NODES = {"id-b": ClusterNode("id-b", "b", 4, 0)}
+Answer = KeptNode | str | Exception | tuple[str, dict[str, str]]
 LEADS: Callable[[], None] = lambda: None  # noqa: E731
 FENCED = RayTaskError("start", "", FencedError("epoch 2"), proctitle="keeper", pid=1, ip="10.0.0.1")
 
 
 class FakeKeeper:
-    """A keeper whose answer the test chooses. A method returns its answer as the reference to it."""
+    """A keeper, or a probe, whose answer the test chooses. A method returns its answer as the reference to it."""
 
-    def __init__(self, answer: KeptNode | str | Exception) -> None:
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.start = self.watch = self
+        self.start = self.watch = self.find = self
 
     def remote(self, *_: object) -> FakeKeeper:
         return self
@@ -42,6 +46,8 @@ class FakeRay:
         self.killed: list[Any] = []
         self.confirm = LEADS
         self.now_s = 0.0
+        self.shown: list[dict[str, RefusedNode]] = []
+        self.show_error: DatabaseError | None = None
         monkeypatch.setattr(node_keepers, "list_named_actors", lambda: [keeper_name("id-b", "b")])
         monkeypatch.setattr(joined_devices, "draining_nodes", frozenset)
         monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
@@ -54,14 +60,21 @@ class FakeRay:
             kind="cpu",
             namespace="podium-test",
             confirm=lambda: self.confirm(),
+            show_refused=self.show,
             clock=lambda: self.now_s,
         )
 
-    def turn(self) -> None:
-        self.devices.places(NODES, ())
+    def show(self, refused: Mapping[str, RefusedNode]) -> None:
+        """Keep what is shown, unless the test has an error for it."""
+        if self.show_error is not None:
+            raise self.show_error
+        self.shown.append(dict(refused))
+
+    def turn(self, nodes: Mapping[str, ClusterNode] = NODES) -> None:
+        self.devices.places(nodes, ())
 
 
-def _get(reference: FakeKeeper) -> KeptNode | str:
+def _get(reference: FakeKeeper) -> KeptNode | str | tuple[str, dict[str, str]]:
     if isinstance(reference.answer, Exception):
         raise reference.answer
     return reference.answer
@@ -120,3 +133,29 @@ def test_service_that_stops_leaves_what_may_belong_to_the_next_one(
     fake.confirm = confirm
     fake.devices.close(["slot-b:cpu-0"])
     assert bool(fake.killed) is kills
+
+
+def test_node_with_another_version_is_shown_as_refused_while_it_is_in_the_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = {**versions(), "podium": "9.0"}
+    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
+    monkeypatch.setattr(joined_devices, "create_probe", lambda *_: FakeKeeper(("id-old", found)))
+    with_old = {**NODES, "id-old": ClusterNode("id-old", "old", 4, 2, ("10.0.0.7", 9))}
+    fake.turn(with_old)
+    assert fake.shown == [{}], "those of the scheduler before"
+    fake.devices.request(SlotDemand(cpu=1))
+    fake.turn(with_old)
+    fake.show_error = DatabaseError("busy, as played")
+    fake.turn(with_old)
+    fake.show_error = FencedError("another scheduler has taken over, as played")
+    with pytest.raises(FencedError, match="as played"):
+        fake.turn(with_old)
+    fake.show_error = None
+    fake.turn(with_old)
+    fake.turn(with_old)
+    ((name, refused),) = fake.shown[-1].items()
+    assert (name, refused.address, refused.cores, refused.gpus) == ("old", "10.0.0.7", 4, 2)
+    assert refused.reason.startswith("this node has podium 9.0") and refused.versions == found
+    fake.turn()
+    assert len(fake.shown) == 3 and fake.shown[-1] == {}

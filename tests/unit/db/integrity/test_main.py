@@ -276,6 +276,19 @@ def test_wrong_clock_of_a_node_in_use_is_a_note(in_use: ServiceRig) -> None:
     assert note.startswith("its clock is more than 5 s off") and "node b, clock_offset_s -7.0" in note
 
 
+def test_what_attempts_have_left_on_a_node_is_a_breach(in_use: ServiceRig) -> None:
+    ended, runs = (in_use.data.relative(in_use.attempt(*each).root) for each in ((1, 0), (2, 1)))
+    with in_use.database.write() as connection:
+        for name, ago_s in (("b", 1.0), ("c", 90.0)):  # what c has now is not known
+            report = node_report(name, left_folders=(ended, runs), left_processes=(f"77 {ended}", f"78 {runs}"))
+            nodes.record_report(connection, report, time.time() - ago_s)
+    found = [breach for breach in report_of(in_use).breaches if breach.invariant == "stray"]
+    assert [breach.rows for breach in found] == [
+        {"node": "b", "path": ended}, {"node": "b", "pid": 77, "path": ended},
+    ]  # fmt: skip
+    assert ["folder" in breach.wrong for breach in found] == [True, False]
+
+
 def test_dangling_reference_is_found(consistent: ServiceRig) -> None:
     consistent.database.close()
     with contextlib.closing(sqlite3.connect(consistent.data.database)) as connection, connection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from podium.db.schema.engine import Database
@@ -20,6 +22,7 @@ from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState
+from podium.sweep.values.refused_node import RefusedNode
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 from tests.node_reports import node_report
@@ -190,6 +193,44 @@ def test_forgotten_node_has_no_devices(database: Database) -> None:
     assert all_of(database) == []
     assert kinds(database) == ["node.joined", "node.left"]
     assert not report(database)
+
+
+def test_what_a_node_has_left_is_stored_with_its_report(database: Database) -> None:
+    left: dict[str, Any] = {
+        "left_folders": ("trials/7/12/1-0a1b2c3d",),
+        "left_processes": ("99 trials/7/12/1-0a1b2c3d",),
+    }
+    report(database, **left)
+    assert all_of(database)[0].report == node_report("b", **left)
+    report(database)
+    assert all_of(database)[0].report == node_report("b")
+
+
+def set_refused(database: Database, **refused: RefusedNode) -> None:
+    with database.write() as connection:
+        nodes.set_refused(connection, refused, AT)
+
+
+def test_refused_nodes_are_those_of_the_last_call(database: Database) -> None:
+    report(database)
+    old = RefusedNode("10.0.0.7", {"podium": "9.0", "python": "3.13.5"}, 4, 1, "this node has podium 9.0")
+    set_refused(database, c=old, d=old)
+    set_refused(database, d=old)
+    ready, refused = all_of(database)
+    assert (ready.name, ready.refused, ready.state(AT)) == ("b", "", NodeState.READY)
+    assert (refused.name, refused.refused, refused.state(AT + 90)) == ("d", old.reason, NodeState.REFUSED)
+    found = refused.report
+    assert (found.address, found.podium_version, found.ray_version, found.cores) == ("10.0.0.7", "9.0", "", 4)
+    set_refused(database)
+    assert [node.name for node in all_of(database)] == ["b"]
+
+
+def test_refused_node_that_reports_is_used(database: Database) -> None:
+    set_refused(database, b=RefusedNode("10.0.0.7", {}, 4, 1, "this node has podium 9.0"))
+    report(database)
+    assert all_of(database)[0].state(AT) is NodeState.READY
+    set_refused(database)
+    assert [node.name for node in all_of(database)] == ["b"]
 
 
 def test_unknown_node_is_refused_with_the_known_ones(database: Database) -> None:

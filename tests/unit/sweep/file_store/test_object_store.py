@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -13,6 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
+from podium.sweep.values.failure_classification import disk_is_full
 
 KEY = "trials/7/0/1-0000abcd/model.safetensors"
 
@@ -46,6 +48,22 @@ class RefusingFiles(MemoryFileSystem):  # type: ignore[misc]
 
     def put_file(self, *arguments: Any, **options: Any) -> None:
         raise ConnectionError("away")
+
+
+class Full(MemoryFileSystem):  # type: ignore[misc]
+    """Has no room for the next files."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(skip_instance_cache=True)
+        self.store: dict[str, Any] = {}
+        self.pseudo_dirs = [""]
+        self.times = times
+
+    def put_file(self, *arguments: Any, **options: Any) -> None:
+        if self.times > 0:
+            self.times -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().put_file(*arguments, **options)
 
 
 def written(path: Path, content: bytes) -> tuple[Path, str]:
@@ -111,6 +129,22 @@ def test_put_that_is_stopped_is_not_tried_again(tmp_path: Path) -> None:
     with pytest.raises(FileStoreError, match="away"):
         store.put(KEY, *written(tmp_path / "file", b"x"), stopped=lambda: len(waited) == 2)
     assert len(waited) == 2
+
+
+def test_full_store_is_tried_again(tmp_path: Path) -> None:
+    waited: list[float] = []
+    store = ObjectFileStore(Full(2), "/root", name="memory://root", patience_s=60.0, sleep=waited.append)
+    store.put(KEY, *written(tmp_path / "file", b"content"))
+    assert waited == [0.2, 0.4] and store.read(KEY, 0, 100) == b"content"
+
+
+def test_store_that_stays_full_is_named_and_no_disk_of_this_machine(tmp_path: Path) -> None:
+    """A device is drained when the disk of its node is full."""
+    store = ObjectFileStore(Full(9), "/root", name="memory://root", patience_s=0.0)
+    with pytest.raises(FileStoreError, match=r"^memory://root: cannot write .*: no space left in the store$") as failed:
+        store.put(KEY, *written(tmp_path / "file", b"content"))
+    assert not disk_is_full(failed.value)
+    assert store.list("trials/7/0/") == []
 
 
 def test_denied_access_is_not_tried_again() -> None:

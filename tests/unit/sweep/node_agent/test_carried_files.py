@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,7 +21,9 @@ from podium.db.access.tokens import Role
 from podium.sweep.data import datasets
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.node_agent.agent import NodeAgent
+from podium.sweep.node_agent.left_files import Left
 from podium.sweep.protocol.agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
+from podium.sweep.protocol.node_reports import process_in
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.assignment import Assignment
@@ -75,6 +78,15 @@ def running(node: Node, number: int = 0) -> Assignment:
     directory.prepare()
     directory.log.write_text("one\n")
     assert node.agent.handle(FetchFiles(assignment)) == FilesReady(OFFSET_S)
+    return assignment
+
+
+def over(node: Node) -> Assignment:
+    """An attempt that is over, whose folder is still here."""
+    sweep_id = node.head.sweep()
+    node.head.trial(sweep_id, 0, 0.5, model=False, device="b:cpu-0")
+    assignment = node.assignment(sweep_id)
+    AttemptDirectory(Path(assignment.directory)).prepare()
     return assignment
 
 
@@ -302,6 +314,33 @@ def test_folder_stays_while_the_next_attempt_needs_its_checkpoint(node: Node) ->
     assert isinstance(node.agent.handle(FetchFiles(second)), FilesReady)
     node.agent.handle(RemoveFiles(first, checkpoints=False))
     assert here.checkpoint.read_text() == "checkpoint"
+
+
+def test_folder_that_cannot_be_removed_is_reported(node: Node) -> None:
+    assignment = over(node)
+    node.data.outbox.rmdir()
+    node.agent.remove_leftovers()
+    assert node.agent.left == Left(), "the next search may remove it"
+    node.agent.remove_leftovers()
+    assert node.agent.left == Left(folders=(node.data.relative(Path(assignment.directory)),))
+    node.data.outbox.mkdir()
+    node.agent.remove_leftovers()
+    assert not Path(assignment.directory).exists() and node.agent.left == Left()
+
+
+def test_process_of_an_attempt_that_is_over_is_reported(node: Node) -> None:
+    assignment, still = over(node), running(node, 1)
+    processes = [subprocess.Popen(["sleep", "60"], env={"TMPDIR": each.directory}) for each in (assignment, still)]
+    node.agent.remove_leftovers()
+    assert node.agent.left == Left()
+    node.agent.remove_leftovers()
+    left = process_in(processes[0].pid, node.data.relative(Path(assignment.directory)))
+    assert node.agent.left == Left(processes=(left,))
+    for process in processes:
+        process.kill()
+        process.wait()
+    node.agent.remove_leftovers()
+    assert node.agent.left == Left()
 
 
 def test_file_with_a_name_that_is_not_utf_8_is_named(node: Node) -> None:

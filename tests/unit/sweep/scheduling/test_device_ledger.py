@@ -6,10 +6,11 @@ import itertools
 
 import pytest
 
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedger, Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
+from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.errors import IllegalTransitionError
 
@@ -93,3 +94,25 @@ def test_free_and_available_agree_with_the_state() -> None:
             slot.lose()
         assert slot.available is (slot.state in USABLE_DEVICE_STATES)
         assert slot.free is (slot.state is DeviceState.READY)
+
+
+def _gpu(position: int, uuid: str) -> Device:
+    return Device(f"gpu-{position}", "gpu", position, "node", str(position), uuid, 99)
+
+
+def test_gpu_that_has_another_number_than_when_it_was_drained_opens_drained() -> None:
+    ledger = DeviceLedger()
+    ledger.close({}, [DeviceDrain("gpu-0", "GPU-0a", "broken fan")])
+    assert ledger.open(_gpu(0, "GPU-0b"), 0.0).free
+    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).aside == "broken fan"
+
+
+def test_gpu_that_is_drained_for_its_failures_stays_so_under_another_number() -> None:
+    ledger = DeviceLedger()
+    ledger.open(_gpu(0, "GPU-0a"), 0.0)
+    reasons = [ledger.record_failure("gpu-0", trial_id, "pinning") for trial_id in range(FAILURES_IN_A_ROW + 1)]
+    assert [reason is not None for reason in reasons] == [False] * (FAILURES_IN_A_ROW - 1) + [True, False]
+    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).aside == reasons[-2]
+    assert ledger.open(_gpu(0, "GPU-0b"), 0.0).free
+    ledger.close({}, [])
+    assert ledger["gpu-1"].free

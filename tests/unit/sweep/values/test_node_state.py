@@ -20,3 +20,7 @@ from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState, node_state
 )
 def test_state_of_a_node(silent_s: float, leaving: bool, drained: bool, state: NodeState) -> None:
     assert node_state(silent_s=silent_s, leaving=leaving, drained=drained) is state
+
+
+def test_refused_node_is_refused_whatever_it_does() -> None:
+    assert node_state(silent_s=90.0, leaving=True, drained=True, refused=True) is NodeState.REFUSED

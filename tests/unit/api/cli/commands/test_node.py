@@ -10,6 +10,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.db.stores import nodes
+from podium.sweep.values.refused_node import RefusedNode
 from tests.commands import Podium
 from tests.node_reports import node_report
 from tests.service_rig import ServiceRig
@@ -42,6 +43,26 @@ def test_nodes_are_listed_as_a_table(podium: Podium, served: ServiceRig) -> None
     assert second[:2] == ["c", "silent"]
     assert second[-5:-3] == ["-7.00", "s"]
     assert 90 <= int(second[-3]) < 100
+
+
+@pytest.fixture
+def refused(served: ServiceRig) -> str:
+    """The reason why the service does not use the node `old`."""
+    reason = "this node has podium 9.0"
+    with served.database.write() as connection:
+        nodes.set_refused(connection, {"old": RefusedNode("10.0.0.9", {}, 4, 0, reason)}, time.time())
+    return reason
+
+
+def test_refused_node_is_listed_with_the_reason(podium: Podium, refused: str) -> None:
+    *_, row, reason = podium("node", "list")[1].splitlines()
+    assert row.split() == ["old", "refused", "10.0.0.9", "0", "of", "0"]
+    assert reason == f"old is not used: {refused}"
+
+
+def test_refused_node_cannot_be_removed(podium: Podium, refused: str) -> None:
+    code, _, said = podium("node", "remove", "old")
+    assert code == 1 and f"the service does not use old: {refused}; take it out" in " ".join(said.split())
 
 
 def test_nodes_are_listed_as_json(podium: Podium, served: ServiceRig) -> None:

@@ -13,6 +13,7 @@ from podium.db.access.tokens import Role
 from podium.db.stores import nodes
 from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.refused_node import RefusedNode
 from tests.node_reports import node_report
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.unit.api.rest.states import V1, R, kinds, sweep_in
@@ -52,12 +53,14 @@ def test_node_is_listed_with_its_report_and_devices(client: TestClient, service:
     times = [datetime.fromisoformat(found.pop(name)).timestamp() for name in ("joined_at", "reported_at")]
     assert times == [pytest.approx(time.time(), abs=5)] * 2
     reported = node_report("b", clock_offset_s=-1.5, uploads_waiting=3).to_dict()
-    del reported["member_port"], reported["certificate"]  # only the host of ensembles needs them
+    for name in ("member_port", "certificate", "left_folders", "left_processes"):  # of the host, and of the doctor
+        del reported[name]
     assert found == {
         **reported,
         "state": "ready",
         "devices": ["b:cpu-0", "b:cpu-1"],
         "busy": 1,
+        "refused": "",
     }
 
 
@@ -65,6 +68,15 @@ def test_node_that_does_not_report_is_silent(client: TestClient, service: Servic
     report(service, "b", ago_s=16.0)
     report(service, "c")
     assert states(client, NODES) == {"b": "silent", "c": "ready"}
+
+
+def test_refused_node_is_listed_with_the_reason_and_not_removed(client: TestClient, service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        old = RefusedNode("10.0.0.9", {"podium": "9.0"}, 4, 0, "this node has podium 9.0")
+        nodes.set_refused(connection, {"old": old}, time.time())
+    (found,) = client.get(NODES).json()
+    assert (found["state"], found["refused"], found["podium_version"]) == ("refused", old.reason, "9.0")
+    assert_problem(client.delete(f"{NODES}/old"), 409)
 
 
 def test_all_devices_of_a_node_are_drained_and_returned(client: TestClient, service: ServiceRig) -> None:
