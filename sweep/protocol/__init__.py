@@ -9,6 +9,7 @@ Modules:
     message_limits             Limits of the messages between scheduler, slot and trial process, used by both ends
     node_reports               What the agent of a node reports to the head
     process_template_messages  The messages between the process template and its clients, over a Unix socket
+    search_process_messages    The messages between scheduler and search process: one JSON object per line, over pipes
     slot_commands              Commands of the scheduler to a slot
     slot_messages              The exchange between scheduler and slot: commands in one direction, numbered events in
                                the other
