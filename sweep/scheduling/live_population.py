@@ -54,6 +54,9 @@ class _Trained:
     def result_of(self, interval: int) -> IntervalResult | None:
         return next((each.result for each in self.intervals if each.number == interval), None)
 
+    def leave(self) -> None:
+        self.takes_part = False
+
     @property
     def can_donate(self) -> bool:
         """Whether other trials are compared with it, and continue from its last checkpoint if they are worse."""
@@ -96,7 +99,7 @@ class Population:
     def leave(self, trial_id: int) -> None:
         """A trial failed, or was cancelled: it is compared with no other one, and no other one continues it."""
         if trial_id in self._trials:
-            self._trials[trial_id].takes_part = False
+            self._trials[trial_id].leave()
 
     def ended_by(self, trial_id: int) -> int:
         """The last attempt of a trial that ended an interval; 0 if none did."""
