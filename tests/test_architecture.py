@@ -50,6 +50,12 @@ OF_OTHERS = frozenset(
 )
 PRIVATE = re.compile(r"_[a-z]\w*")
 
+# Positional arguments of a call. These functions take any number of them, or only positional ones.
+MAX_POSITIONAL = 4
+POSITIONAL = frozenset(
+    {"__import__", "_import", "create_subprocess_exec", "log.warning", "pack", "partial", "prctl", "select"}
+)
+
 UNIT = ROOT / "tests" / "unit"
 
 # Imports the conftest modules and the named test modules, and prints the first one after which torch is imported.
@@ -194,6 +200,44 @@ def test_replaced_constant_is_found(source: str, found: list[str]) -> None:
 )
 def test_private_attribute_is_found(source: str, found: list[str]) -> None:
     assert private_attributes(source) == found
+
+
+def long_positional_calls(source: str) -> list[str]:
+    """The calls of functions with more than `MAX_POSITIONAL` arguments without a name; CONTRIBUTING.md has the rule."""
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    variadic = {function.name for function in functions if function.args.vararg} | POSITIONAL
+    return [
+        f"{ast.unparse(node.func)}, line {node.lineno}"
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
+        and sum(not isinstance(each, ast.Starred) for each in node.args) > MAX_POSITIONAL
+        and not {ast.unparse(node.func), called := ast.unparse(node.func).rpartition(".")[2]} & variadic
+        and not called.lstrip("_")[:1].isupper()
+        and called != "cls"
+    ]
+
+
+def test_calls_name_their_arguments() -> None:
+    modules = [path for path in MODULES if "migrations" not in path.parts]
+    assert {name(path): calls for path in modules if (calls := long_positional_calls(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("place(1, 2, 3, 4, 5)", ["place, line 1"]),
+        ("self.slot.place(1, 2, 3, 4, 5)", ["self.slot.place, line 1"]),
+        ("place(1, 2, 3, 4, *others, five=5)", []),
+        ("place(1, 2, three=3, four=4, five=5)", []),
+        ("def place(*numbers): ...\nplace(1, 2, 3, 4, 5)", []),
+        ("select(a, b, c, d, e)\nstruct.pack('4B', 1, 2, 3, 4)", []),
+        ("Device(1, 2, 3, 4, 5)\n_Snapshot(1, 2, 3, 4, 5)\ncls(1, 2, 3, 4, 5)", []),
+    ],
+)
+def test_long_positional_call_is_found(source: str, found: list[str]) -> None:
+    assert long_positional_calls(source) == found
 
 
 def test_every_room_is_in_the_import_contract() -> None:

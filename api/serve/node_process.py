@@ -114,7 +114,9 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 if not has_run:
                     raise ServiceError(f"node {settings.name} failed to start: {_last_line(data)}")
                 log(f"Node {settings.name} is disconnected: {_last_line(data)}")
-                settings = _join_again(options, token, data, runtime, stopping, log) or settings
+                settings = (
+                    _join_again(options, token, data=data, runtime=runtime, stopping=stopping, log=log) or settings
+                )
         finally:
             shutil.rmtree(runtime.root, ignore_errors=True)
 

@@ -146,7 +146,9 @@ class Population:
         if donor is None:
             return StoredInterval(last.number + 1, dict(last.params), attempt)
         source = donor.source_for(last.number)
-        changed = explore(self._method, self._spec.ordered(), self._explored, source.params, chance)
+        changed = explore(
+            self._method, self._spec.ordered(), explored=self._explored, donor=source.params, chance=chance
+        )
         return StoredInterval(source.number + 1, changed, attempt, donor.trial_id, source.number)
 
     def _donor(self, trial: _Trained, interval: int, chance: random.Random) -> _Trained | None:
@@ -158,7 +160,9 @@ class Population:
             if (other is trial or other.can_donate) and (result := other.result_of(interval)) is not None
         }
         values = {number: value for number, (_, value) in compared.items()}
-        chosen = exploit(values, trial.number, self._spec.metric.goal, self._method.quantile, chance)
+        chosen = exploit(
+            values, trial.number, goal=self._spec.metric.goal, quantile=self._method.quantile, chance=chance
+        )
         return None if chosen is None else compared[chosen][0]
 
     # During an interval.

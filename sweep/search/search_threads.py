@@ -240,7 +240,11 @@ class SearchThread:
         self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
 
     def _suggest(self, number: int, request: SuggestRequested) -> None:
-        self._inbox.put(answer_suggestion(self._sweep_id, self._search, number, request, self._search_generation))
+        self._inbox.put(
+            answer_suggestion(
+                self._sweep_id, self._search, number=number, request=request, search_generation=self._search_generation
+            )
+        )
         self._proposer.feed(number)
 
     def _post(self, callback: OnMessage, message: ProcessMessage) -> None:

@@ -330,7 +330,9 @@ class Search:
         if distribution.single():
             sampler: BaseSampler = random_sampler(self.spec, number)
         else:
-            sampler = independent_sampler(self.spec, self.method, number, name, self.study.build_tpe)
+            sampler = independent_sampler(
+                self.spec, self.method, number=number, name=name, build_tpe=self.study.build_tpe
+            )
         try:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
         except Exception as error:  # noqa: BLE001 - one parameter that cannot be sampled must not end the sweep

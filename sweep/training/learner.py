@@ -69,7 +69,7 @@ class Learner:
 
     def measure(self) -> Mapping[str, float]:
         """The criterion's metrics on the validation split."""
-        return evaluate(self.model, self.criterion, self.data, "validation", self.device)
+        return evaluate(self.model, self.criterion, data=self.data, split="validation", device=self.device)
 
 
 def evaluate(
