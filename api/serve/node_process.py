@@ -103,7 +103,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 status = _run_guardian(settings, data, stopping)
                 if status == REFUSED:
                     raise ServiceError(
-                        f"the head does not accept the token of node {settings.name} any more: it was revoked or has "
+                        f"the head no longer accepts the token of node {settings.name}: it was revoked or has "
                         "expired; create another one on the head with `podium token create NAME --role node`"
                     )
                 if status == LEAVE or stopping.is_set():
