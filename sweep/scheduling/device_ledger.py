@@ -35,7 +35,7 @@ class Slot:
     device: Device
     lost: bool = False
     dedicated: str = ""  # why it accepts no trials, if an ensemble reserves the device
-    aside: str = ""  # why it accepts no trials until an operator returns it
+    drain_reason: str = ""  # why it accepts no trials until an operator returns it
     leaving: str = ""  # why it accepts no trials until it is released: its node is about to be removed
     idle: str = ""  # why it has no trial although it is available
     sent_s: float = 0.0  # time of the last call; monotonic
@@ -56,7 +56,7 @@ class Slot:
         return device_state(
             lost=self.lost,
             dedicated=bool(self.dedicated),
-            drained=bool(self.aside or self.leaving),
+            drained=bool(self.drain_reason or self.leaving),
             running=self.trial is not None or self.ending is not None,
         )
 
@@ -68,12 +68,12 @@ class Slot:
     @property
     def available(self) -> bool:
         """Whether it takes trials, now or later: its device is ready or busy."""
-        return not (self.lost or self.dedicated or self.aside or self.leaving)
+        return not (self.lost or self.dedicated or self.drain_reason or self.leaving)
 
     @property
     def closed(self) -> str:
         """Why it accepts no trials although it works, or ""."""
-        why = self.aside or self.leaving
+        why = self.drain_reason or self.leaving
         return self.dedicated or (f"drained ({why})" if why else "")
 
     # Reports of the slot.
@@ -203,15 +203,15 @@ class Slot:
         changed, self.idle = reason != self.idle, reason
         return changed
 
-    def set_closed(self, dedicated: str, aside: str) -> bool:
+    def set_closed(self, dedicated: str, drain_reason: str) -> bool:
         """Set why it accepts no trials; returns whether that changed."""
-        changed = (self.dedicated, self.aside) != (dedicated, aside)
-        self.dedicated, self.aside = dedicated, aside
+        changed = (self.dedicated, self.drain_reason) != (dedicated, drain_reason)
+        self.dedicated, self.drain_reason = dedicated, drain_reason
         return changed
 
     def device_change(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database must show it."""
-        drained = self.aside or self.leaving
+        drained = self.drain_reason or self.leaving
         state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(drained))
         reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: drained}.get(state, self.idle)
         return self.device_change_to(state, reason, at)
@@ -228,7 +228,7 @@ class DeviceLedger:
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
         self._dedicated: dict[str, str] = {}
-        self._aside: dict[str, str] = {}
+        self._drain_reasons: dict[str, str] = {}
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
         self.slots_per_device = 1
         self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
@@ -295,21 +295,25 @@ class DeviceLedger:
 
     def open(self, device: Device, now_s: float) -> Slot:
         """Add a slot that came up, for the first time or again."""
-        dedicated, aside = self._reserved(device), self._aside.get(device.device_id, "")
+        dedicated, drain_reason = self._reserved(device), self._drain_reasons.get(device.device_id, "")
         self.slots_per_device = device.slots
-        slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
+        slot = self._slots[device.device_id] = Slot(
+            device, dedicated=dedicated, drain_reason=drain_reason, sent_s=now_s
+        )
         return slot
 
-    def close(self, dedicated: dict[str, str], aside: dict[str, str]) -> list[Slot]:
+    def close(self, dedicated: dict[str, str], drained: dict[str, str]) -> list[Slot]:
         """From now on exactly these devices accept no trials; returns the slots for which that changed.
 
         A running trial continues. The failures of a device that is returned are forgotten.
         """
-        for device_id in self._aside.keys() - aside.keys():
+        for device_id in self._drain_reasons.keys() - drained.keys():
             self._failed.pop(device_id, None)
-        self._dedicated, self._aside = dict(dedicated), dict(aside)
+        self._dedicated, self._drain_reasons = dict(dedicated), dict(drained)
         return [
-            slot for slot in self if slot.set_closed(self._reserved(slot.device), aside.get(slot.device.device_id, ""))
+            slot
+            for slot in self
+            if slot.set_closed(self._reserved(slot.device), drained.get(slot.device.device_id, ""))
         ]
 
     def _reserved(self, device: Device) -> str:
@@ -321,9 +325,11 @@ class DeviceLedger:
         failed = self._failed.setdefault(device_id, [])
         if trial_id not in failed:
             failed.append(trial_id)
-        if len(failed) < FAILURES_IN_A_ROW or device_id in self._aside:
+        if len(failed) < FAILURES_IN_A_ROW or device_id in self._drain_reasons:
             return None
-        why = self._aside[device_id] = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
+        why = self._drain_reasons[device_id] = (
+            f"{len(failed)} consecutive trials failed here, the last one with {reason}"
+        )
         if (slot := self.get(device_id)) is not None:
             slot.set_closed(slot.dedicated, why)
         return why

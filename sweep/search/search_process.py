@@ -35,7 +35,7 @@ def serve(requests: Iterator[str], answers: TextIO) -> None:
     """Process the requests until the end of the input."""
     opening = decode_request(next(requests))
     assert isinstance(opening, SearchOpening), opening
-    search = Search(spec_from_json(opening.spec), earlier=opening.earlier, judges=False)
+    search = Search(spec_from_json(opening.spec), earlier=opening.earlier, prunes=False)
     try:
         search.load()
     except UnusableClassError as error:

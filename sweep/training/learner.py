@@ -106,13 +106,13 @@ def architecture_of(
         "classes": len(data.classes),
         "labels": data.classes,
         "mean": data.mean,
-        "deviation": data.deviation,
+        "deviation": data.std,
         "data": spec["data"],
         "split": split,
         "rows_sha256": data.sha256,
     }
     if data.task == "regression":
-        architecture |= {"target_mean": data.target_mean, "target_deviation": data.target_deviation}
+        architecture |= {"target_mean": data.target_mean, "target_deviation": data.target_std}
     return architecture
 
 

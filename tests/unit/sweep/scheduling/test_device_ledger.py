@@ -82,11 +82,11 @@ def test_a_busy_device_is_stored_as_ready() -> None:
 
 
 def test_free_and_available_agree_with_the_state() -> None:
-    for lost, dedicated, aside, leaving, busy in itertools.product((False, True), repeat=5):
+    for lost, dedicated, drained, leaving, busy in itertools.product((False, True), repeat=5):
         slot = _slot()
         if busy:
             slot.run(_trial(), _assignment())
-        slot.set_closed("for ensemble e" if dedicated else "", "the fan is loud" if aside else "")
+        slot.set_closed("for ensemble e" if dedicated else "", "the fan is loud" if drained else "")
         if leaving:
             slot.leave("its node is removed")
         if lost:

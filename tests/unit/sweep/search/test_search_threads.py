@@ -322,6 +322,6 @@ def test_retried_trial_keeps_all_reports() -> None:
 
 
 def test_search_without_pruner_prunes_nothing() -> None:
-    search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), judges=False)
+    search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), prunes=False)
     search.ask()
     assert not search.report(0, 0, 0.9).prune
