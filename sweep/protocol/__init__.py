@@ -1,6 +1,7 @@
-"""The typed messages between scheduler, slot, fork server and trial process, with their encoding and their limits.
+"""The typed messages between the processes of sweeps, with their encoding and their limits.
 
-Runs in the scheduler, slot actors, fork servers and trial processes. Start at `codec`; each other module is one link.
+Runs in the scheduler, search processes, slot actors, fork servers, process templates, node agents and trial processes.
+Start at `codec`; each other module is one link.
 
 Modules:
     agent_messages             The messages between a slot and the agent of its node, over a Unix socket
