@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -246,6 +246,32 @@ def test_every_room_is_in_the_import_contract() -> None:
     listed = {room for line in floors for room in line.split(" | ")}
     folders = [path.parent for package in PACKAGES for path in ROOT.glob(f"{package}/*/__init__.py")]
     assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """No cycle of imports, also of those inside functions; imports of types only are not counted."""
+    names = {_module(path): path for path in MODULES}
+    imports = {module: _imported(path, names.keys()) - {module} for module, path in names.items()}
+    while ends := {module for module, others in imports.items() if not others & imports.keys()}:
+        imports = {module: others for module, others in imports.items() if module not in ends}
+    assert {module: sorted(others & imports.keys()) for module, others in imports.items()} == {}
+
+
+def _module(path: Path) -> str:
+    return ".".join(("podium", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _imported(path: Path, known: Set[str]) -> set[str]:
+    tree = ast.parse(path.read_text())
+    typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    skipped = {id(node) for block in typing for node in ast.walk(block)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+            found |= {each if (each := f"{node.module}.{alias.name}") in known else node.module for alias in node.names}
+        elif isinstance(node, ast.Import) and id(node) not in skipped:
+            found |= {alias.name for alias in node.names}
+    return found & known
 
 
 def test_queries_write_no_rows() -> None:
