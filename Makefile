@@ -13,7 +13,7 @@ BIN   := .venv/bin
 RUN   := .venv/.installed
 DEV   := .venv/.installed-dev
 
-# Lies on top of .venv: only what the benchmarks compare with is installed in it, and .venv stays as it is.
+# Extends .venv: only what the benchmarks compare with is installed in it, and .venv stays as it is.
 BENCH_VENV := .venv-bench
 BENCHED    := $(BENCH_VENV)/.installed
 BENTOML    := $(BENCH_VENV)/bentoml
@@ -67,7 +67,7 @@ help:
 	@echo 'make bench    the benchmarks, in .venv-bench; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
 	@echo 'make clean    remove .venv, .venv-bench and caches, and keep podium-data'
-	@echo 'make dashboard        build the pages anew, with Node: api/dashboard into api/static, types first'
+	@echo 'make dashboard        build the pages, with Node: api/dashboard into api/static, types first'
 	@echo 'make dashboard-check  its types, lint and tests; that api/static is what its sources give, and small'
 	@echo 'make screenshots      every page, of a real sweep, into docs/images'
 

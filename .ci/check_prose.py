@@ -1,8 +1,9 @@
 """Find words that the glossary replaces: `check_prose.py [PATH ...]`, run by `make check`.
 
 Reads Markdown outside code and generated tables; docstrings, messages and, if configured, comments of Python;
-strings, JSX text and comments of TypeScript; comments of YAML and TOML. Words and default paths are in prose.toml.
-Prints `file:line: word -> write ...` for each finding, and exits with 1 if there are any.
+strings, JSX text and comments of TypeScript; comments of YAML, TOML and make, and what make prints. Words and
+default paths are in prose.toml. Prints `file:line: word -> write ...` for each finding, and exits with 1 if there are
+any.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _GENERATED = re.compile(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", re.DOTALL) 
 _INLINE_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _HASH_COMMENT = re.compile(r"(?:^|\s)#\s(.*)$", re.MULTILINE)
+_MAKE_MESSAGE = re.compile(r"^\t@?echo '(.*)'$", re.MULTILINE)
 _SCRIPT_COMMENT = re.compile(r"/\*.*?\*/|(?<![:\w])//[^\n]*", re.DOTALL)
 _SCRIPT_STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`""")
 _JSX_TEXT = re.compile(r"(?<=[>}])[^<>{}=;()]*[a-z]{2}[^<>{}=;()]*(?=[<{])")
@@ -84,6 +86,8 @@ def pieces(path: Path, comments: bool) -> Iterator[Piece]:
         yield from _python(text, comments)
     elif path.suffix in (".ts", ".tsx"):
         yield from _script(text, comments)
+    elif path.name == "Makefile":
+        yield from _make(text, comments)
     elif comments:
         yield from ((_line(text, found.start(1)), found[1]) for found in _HASH_COMMENT.finditer(text))
 
@@ -117,6 +121,11 @@ def _script(text: str, comments: bool) -> Iterator[Piece]:
         yield _line(code, found.start()), found.group()[1:-1]
     for found in _JSX_TEXT.finditer(_SCRIPT_STRING.sub('""', code)):
         yield _line(code, found.start()), found.group()
+
+
+def _make(text: str, comments: bool) -> Iterator[Piece]:
+    for pattern in (_MAKE_MESSAGE, *([_HASH_COMMENT] if comments else [])):
+        yield from ((_line(text, found.start(1)), found[1]) for found in pattern.finditer(text))
 
 
 def _line(text: str, position: int) -> int:

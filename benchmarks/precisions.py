@@ -44,7 +44,7 @@ def trained(folder: Path, hidden: int, layers: int, epochs: int) -> tuple[nn.Mod
     data = datasets.load(DATA, SPLIT, DataDirectory(folder).data_cache)
     architecture = {
         "model": "mlp", "settings": {"hidden": hidden, "layers": layers, "dropout": 0.0, "activation": "relu"},
-        "image": list(data.image), "classes": 10, "mean": data.mean, "deviation": data.deviation,
+        "image": list(data.image), "classes": 10, "mean": data.mean, "deviation": data.std,
         "labels": list(data.classes), "data": DATA, "split": SPLIT,
     }  # fmt: skip
     torch.manual_seed(0)

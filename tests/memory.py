@@ -151,7 +151,7 @@ class MemoryRecorder:
         self.sweeps: dict[int, MemorySweep] = {}
         self.trials: dict[int, MemoryTrial] = {}
         self.dedicated: dict[str, str] = {}
-        self.aside: dict[str, str] = {}
+        self.drained: dict[str, str] = {}
         self.enqueued: dict[int, Enqueued] = {}
         self.devices: dict[str, DeviceChanged] = {}
         self.full = False
@@ -222,11 +222,11 @@ class MemoryRecorder:
             for i, trial in self.trials.items()
         }
         sweeps = {i: replace(sweep, warnings=dict(sweep.warnings)) for i, sweep in self.sweeps.items()}
-        others = dict(self.enqueued), dict(self.devices), dict(self.aside)
+        others = dict(self.enqueued), dict(self.devices), dict(self.drained)
 
         def undo() -> None:
             self.sweeps, self.trials = sweeps, copied
-            self.enqueued, self.devices, self.aside = others
+            self.enqueued, self.devices, self.drained = others
 
         return undo
 
@@ -309,7 +309,7 @@ class MemoryRecorder:
                 if self.sweeps[item.sweep_id].state not in (SweepState.CANCELLED, SweepState.FAILED)
             ),
             dedicated=dict(self.dedicated),
-            drained=tuple(DeviceDrain(device_id, "", reason) for device_id, reason in self.aside.items()),
+            drained=tuple(DeviceDrain(device_id, "", reason) for device_id, reason in self.drained.items()),
         )
 
     def last_trial_id(self) -> int:
@@ -366,7 +366,7 @@ class MemoryRecorder:
         elif isinstance(change, DeviceChanged):
             self.devices[change.device_id] = change
         elif isinstance(change, DeviceDrained):
-            self.aside.setdefault(change.device_id, change.reason)
+            self.drained.setdefault(change.device_id, change.reason)
         elif isinstance(change, AttemptStarted):
             assert change.event.key.attempt in self.trials[change.event.key.trial_id].attempts
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -50,7 +50,15 @@ OF_OTHERS = frozenset(
 )
 PRIVATE = re.compile(r"_[a-z]\w*")
 
+# Positional arguments of a call. These functions take any number of them, or only positional ones.
+MAX_POSITIONAL = 4
+POSITIONAL = frozenset(
+    {"__import__", "_import", "create_subprocess_exec", "log.warning", "pack", "partial", "prctl", "select"}
+)
+
 UNIT = ROOT / "tests" / "unit"
+MIRRORS = (UNIT, ROOT / "tests" / "contract")
+NOT_MIRRORED = {"sweep/process_template": "it forks processes: tests/integration/test_process_template.py"}
 
 # Imports the conftest modules and the named test modules, and prints the first one after which torch is imported.
 IMPORT_TESTS = """
@@ -196,12 +204,97 @@ def test_private_attribute_is_found(source: str, found: list[str]) -> None:
     assert private_attributes(source) == found
 
 
+def long_positional_calls(source: str) -> list[str]:
+    """The calls of functions with more than `MAX_POSITIONAL` arguments without a name; CONTRIBUTING.md has the rule."""
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    variadic = {function.name for function in functions if function.args.vararg} | POSITIONAL
+    return [
+        f"{ast.unparse(node.func)}, line {node.lineno}"
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
+        and sum(not isinstance(each, ast.Starred) for each in node.args) > MAX_POSITIONAL
+        and not {ast.unparse(node.func), called := ast.unparse(node.func).rpartition(".")[2]} & variadic
+        and not called.lstrip("_")[:1].isupper()
+        and called != "cls"
+    ]
+
+
+def test_calls_name_their_arguments() -> None:
+    modules = [path for path in MODULES if "migrations" not in path.parts]
+    assert {name(path): calls for path in modules if (calls := long_positional_calls(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("place(1, 2, 3, 4, 5)", ["place, line 1"]),
+        ("self.slot.place(1, 2, 3, 4, 5)", ["self.slot.place, line 1"]),
+        ("place(1, 2, 3, 4, *others, five=5)", []),
+        ("place(1, 2, three=3, four=4, five=5)", []),
+        ("def place(*numbers): ...\nplace(1, 2, 3, 4, 5)", []),
+        ("select(a, b, c, d, e)\nstruct.pack('4B', 1, 2, 3, 4)", []),
+        ("Device(1, 2, 3, 4, 5)\n_Snapshot(1, 2, 3, 4, 5)\ncls(1, 2, 3, 4, 5)", []),
+    ],
+)
+def test_long_positional_call_is_found(source: str, found: list[str]) -> None:
+    assert long_positional_calls(source) == found
+
+
 def test_every_room_is_in_the_import_contract() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (floors,) = [contract["layers"] for contract in contracts if contract["id"] == "floors"]
     listed = {room for line in floors for room in line.split(" | ")}
     folders = [path.parent for package in PACKAGES for path in ROOT.glob(f"{package}/*/__init__.py")]
     assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
+
+
+def test_each_room_has_a_test_folder() -> None:
+    """`tests/unit` and `tests/contract` mirror the rooms; a test of a room is found by its path."""
+    rooms = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in ROOT.glob(f"{package}/*/__init__.py")
+    }
+    tested = {room for room in rooms if any(any((mirror / room).rglob("test_*.py")) for mirror in MIRRORS)}
+    assert rooms - tested == NOT_MIRRORED.keys(), "add a test folder, or name the exception with its reason"
+
+
+def test_each_test_folder_is_that_of_a_room() -> None:
+    folders = [path for mirror in MIRRORS for package in PACKAGES for path in (mirror / package).glob("*/")]
+    stray = [name(path) for path in folders if any(path.rglob("test_*.py")) and not _is_room(path)]
+    assert stray == []
+
+
+def _is_room(folder: Path) -> bool:
+    return (ROOT / folder.parent.name / folder.name / "__init__.py").is_file()
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """No cycle of imports, also of those inside functions; imports of types only are not counted."""
+    names = {_module(path): path for path in MODULES}
+    imports = {module: _imported(path, names.keys()) - {module} for module, path in names.items()}
+    while ends := {module for module, others in imports.items() if not others & imports.keys()}:
+        imports = {module: others for module, others in imports.items() if module not in ends}
+    assert {module: sorted(others & imports.keys()) for module, others in imports.items()} == {}
+
+
+def _module(path: Path) -> str:
+    return ".".join(("podium", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def _imported(path: Path, known: Set[str]) -> set[str]:
+    tree = ast.parse(path.read_text())
+    typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    skipped = {id(node) for block in typing for node in ast.walk(block)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+            found |= {each if (each := f"{node.module}.{alias.name}") in known else node.module for alias in node.names}
+        elif isinstance(node, ast.Import) and id(node) not in skipped:
+            found |= {alias.name for alias in node.names}
+    return found & known
 
 
 def test_queries_write_no_rows() -> None:

@@ -27,7 +27,8 @@ Modules:
                                    has finished
     sweep_export                   Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format name or
                                    file suffix
-    sweep_file_validation          Reads sweep files, checks them as far as possible without a service, and submits them
+    sweep_file_document            Reads a sweep file as the document to submit, and locates errors of the service in it
+    sweep_file_validation          Notes on a valid sweep file, and checks of it that need a service
     sweep_html                     The HTML of a sweep in notebooks: plain HTML and SVG without scripts, all text
                                    escaped
     sweep_responses                The REST responses about sweeps

@@ -88,10 +88,10 @@ class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
 
         `after`: as in `submit`.
         """
-        from podium.api.client import sweep_file_validation  # loads YAML and pydantic
+        from podium.api.client import sweep_file_document  # loads YAML and pydantic
 
-        file, document, _ = sweep_file_validation.read(Path(path))
-        return sweep_file_validation.submit(self, file, _after(document, after))
+        file, document, _ = sweep_file_document.read(Path(path))
+        return sweep_file_document.submit(self.submit, file, _after(document, after))
 
     def sweeps(self, state: str | None = None, filter: str | None = None) -> Iterator[SweepInfo]:
         """The sweeps, newest first; all, those in one state, or those that match a filter (docs/reference/filter.md).

@@ -24,7 +24,7 @@ def follow_log(client: Client, trial_id: int, poll_s: float = POLL_S, rank: int 
             if attempt:
                 yield f"\n[ attempt {trial['attempt']} ]\n"
             attempt, start = trial["attempt"], 0
-        text, start = _read_from(client, trial_id, attempt, start, rank)
+        text, start = _read_from(client, trial_id, attempt=attempt, start=start, rank=rank)
         if text:
             yield text
         elif trial["state"] in TERMINAL:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podium.api.client import sweep_file_validation
+from podium.api.client import sweep_file_document
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.specfile.spec_file import SweepFile
@@ -29,9 +29,9 @@ def read_all(paths: Sequence[Path], project: str | None = None) -> list[ReadFile
 
     Raises `InvalidSpecError` with file and line.
     """
-    found = [ReadFile(*sweep_file_validation.read(path)[:2]) for path in paths]
+    found = [ReadFile(*sweep_file_document.read(path)[:2]) for path in paths]
     for each in found:
-        sweep_file_validation.print_notes(each.file)
+        sweep_file_document.print_notes(each.file)
     if project is not None:
         return [each._replace(document={**each.document, "project": project}) for each in found]
     return found
@@ -53,7 +53,7 @@ def submit_all(
         wanted = [*known, *(one for one in (*after, *previous) if one not in known)]
         try:
             submitted = {**document, "after": wanted} if wanted else document
-            done.append(sweep_file_validation.submit(client, each.file, submitted))
+            done.append(sweep_file_document.submit(client.submit, each.file, submitted))
         except PodiumError:
             if done:
                 ids = ", ".join(str(sweep["id"]) for sweep in done)

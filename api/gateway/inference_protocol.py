@@ -147,7 +147,9 @@ async def infer(request: Request) -> Response:
     limits = limits_of(request)
     parsed = await run_in_thread_if(
         len(content) > INLINE_SIZE,
-        lambda: inference_request.parse(content, json_bytes, snapshot.features, names, limits.json_rows_bytes),
+        lambda: inference_request.parse(
+            content, json_bytes, features=snapshot.features, outputs=names, max_json_bytes=limits.json_rows_bytes
+        ),
     )
     check_row_count(len(parsed.inputs), limits.rows)
     work = aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms, arrival_time.arrived_s(request))

@@ -52,7 +52,7 @@ class DirectPredictions:
 
         arrived_s = scope["extensions"].get(arrival_time.EXTENSION)
         try:
-            pending = aggregator.admit(snapshot, inputs, deadline_ms, on_done, arrived_s)
+            pending = aggregator.admit(snapshot, inputs, deadline_ms=deadline_ms, on_done=on_done, arrived_s=arrived_s)
         except Exception as error:  # noqa: BLE001 - every error is answered, as by the app
             respond(*_response(scope, problem_details.response_to(Request(scope), error)))
             return None

@@ -1,6 +1,6 @@
 """The layers that every HTTP request passes: limits, authentication, problem details, request bodies.
 
-Runs in the api process and the gateway.
+Runs in the api process, the gateway and the `nodes` process.
 
 Modules:
     allowed_host_names        Allowed host names, against DNS rebinding

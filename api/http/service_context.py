@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
+from podium.sweep.specfile.usable_classes import UsableClasses
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """Settings and database of one service."""
+    """Settings and database of one service, and what its process remembers of it."""
 
     settings: ServiceSettings
     database: Database
+    usable_classes: UsableClasses = field(default_factory=UsableClasses)
 
     def wake(self, component: str) -> None:
         """Notify `scheduler` or `host` that the database holds something new for it."""

@@ -45,7 +45,15 @@ def messages_of(connection: Connection, found: list[dict[str, Any]], url: str) -
     for event in found:
         if event["kind"] in _OF_SWEEPS:
             kind, what = _OF_SWEEPS[event["kind"]]
-            message = _about_sweep(connection, event["id"], event["sweep_id"], kind, what, event["payload"], url)
+            message = _about_sweep(
+                connection,
+                event["id"],
+                sweep_id=event["sweep_id"],
+                kind=kind,
+                what=what,
+                payload=event["payload"],
+                url=url,
+            )
         elif event["kind"] in _OF_ENSEMBLES:
             message = _about_ensemble(connection, event, url)
         else:
@@ -68,7 +76,15 @@ def _about_stalled_trial(connection: Connection, event: Mapping[str, Any], url: 
     if _has_stalled_before(connection, event):
         return None
     what = f"has a trial without progress: trial {event['payload'].get('number')}"
-    return _about_sweep(connection, event["id"], event["sweep_id"], NotificationKind.STALLED, what, {}, url)
+    return _about_sweep(
+        connection,
+        event["id"],
+        sweep_id=event["sweep_id"],
+        kind=NotificationKind.STALLED,
+        what=what,
+        payload={},
+        url=url,
+    )
 
 
 def waiting_sweeps(connection: Connection) -> dict[int, str]:
@@ -86,7 +102,9 @@ def about_waiting_sweep(connection: Connection, sweep_id: int, reason: str, url:
     kind = NotificationKind.STALLED
     if event_id == 0 or notifications.is_known(connection, event_id, kind):
         return None
-    return _about_sweep(connection, event_id, sweep_id, kind, "is stalled", {"reason": reason}, url)
+    return _about_sweep(
+        connection, event_id, sweep_id=sweep_id, kind=kind, what="is stalled", payload={"reason": reason}, url=url
+    )
 
 
 def line(text: object) -> str:

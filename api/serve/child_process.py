@@ -80,7 +80,7 @@ class ChildProcess:
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(module, arguments, environment, streams, passed, before)
+                _become(module, arguments, environment=environment, streams=streams, passed=passed, signal_mask=before)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.returncode: int | None = None

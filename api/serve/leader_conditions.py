@@ -1,4 +1,4 @@
-"""Which services may use one database at the same time; pure; leadership process."""
+"""Which services may use one database at the same time; leadership process."""
 
 from __future__ import annotations
 

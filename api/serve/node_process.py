@@ -104,7 +104,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 status = _run_guardian(settings, data, stopping)
                 if status == REFUSED:
                     raise ServiceError(
-                        f"the head does not accept the token of node {settings.name} any more: it was revoked or has "
+                        f"the head no longer accepts the token of node {settings.name}: it was revoked or has "
                         "expired; create another one on the head with `podium token create NAME --role node`"
                     )
                 if status == LEAVE or stopping.is_set():
@@ -115,7 +115,9 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 if not has_run:
                     raise ServiceError(f"node {settings.name} failed to start: {_last_line(data)}")
                 log(f"Node {settings.name} is disconnected: {_last_line(data)}")
-                settings = _join_again(options, token, data, runtime, stopping, log) or settings
+                settings = (
+                    _join_again(options, token, data=data, runtime=runtime, stopping=stopping, log=log) or settings
+                )
         finally:
             shutil.rmtree(runtime.root, ignore_errors=True)
 

@@ -221,9 +221,9 @@ class Supervisor:
             component.process = start_process(
                 self._modules[component.kind],
                 [str(self._settings_file()), component.name],
-                environment,
-                (stdin, log.fileno(), log.fileno()),
-                [write_fd],
+                environment=environment,
+                streams=(stdin, log.fileno(), log.fileno()),
+                passed=[write_fd],
             )
         os.close(write_fd)
         os.close(stdin)

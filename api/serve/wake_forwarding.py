@@ -52,7 +52,7 @@ class WakeForwarding:
             threading.Thread(target=self._notify, args=(receiver, name), name=f"wake-{name}", daemon=True).start()
 
     def close(self) -> None:
-        """Forward nothing any more. The sockets are unlinked: scheduler and host bind their own."""
+        """Stop forwarding. The sockets are unlinked: scheduler and host bind their own."""
         self._stop_listening()
         for receiver in self._sockets:
             with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from podium.sweep.values.sweep_metadata_checks import checked_project
 def describe_sweep(service: ServiceContext, sweep_id: int, changes: DetailChanges, user: str) -> None:
     """Raises `NotFoundError`, `InvalidSpecError`, and `ConflictError` for the archive of a sweep that runs."""
     with service.database.write() as connection:
-        sweep_metadata.change(connection, sweep_id, changes, user, time.time())
+        sweep_metadata.change(connection, sweep_id, changes=changes, user=user, at=time.time())
 
 
 def save_view(

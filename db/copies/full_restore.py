@@ -74,7 +74,7 @@ def full_restore(
         if time.monotonic() - said_s > SAY_EVERY_S:
             said_s = time.monotonic()
             say(f"{number:,} of {len(manifest.files):,} files restored")
-    _restore_database(repository, manifest, data, url, url_file)
+    _restore_database(repository, manifest, data=data, url=url, url_file=url_file)
     data.unfinished_restore.unlink()
     return RestoreResult(
         data_dir=str(data.root),
@@ -120,7 +120,7 @@ def _restore_database(
             _write_removed(SqliteDatabase(incomplete), manifest)
             incomplete.replace(data.database)
         else:
-            _restore_postgres(url, incomplete, manifest, data, url_file)
+            _restore_postgres(url, incomplete, manifest=manifest, data=data, url_file=url_file)
     finally:
         incomplete.unlink(missing_ok=True)
 

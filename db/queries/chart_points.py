@@ -83,7 +83,7 @@ def points(
     """
     matching = _ids(connection, where)
     front = _front(connection, sweep, where)
-    ids = _sample(connection, sweep, where, matching, front, most)
+    ids = _sample(connection, sweep, where=where, matching=matching, front=front, most=most)
     columns = _plain(connection, ids)
     columns |= _params(connection, ids)
     (last,) = _figures(connection, ids, [MetricFigure(Figure.LAST, sweep.metric)]).values()

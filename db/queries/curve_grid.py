@@ -85,7 +85,7 @@ def grid(connection: Connection, sweep: SweepRow, where: Condition, request: Req
     panels = []
     for name in request.metrics:
         found = curve_points.read(connection, ids, name, request.x_axis)
-        panels.append(_panel(name, ids, found, group_of, request, max_points))
+        panels.append(_panel(name, ids, found=found, group_of=group_of, request=request, max_points=max_points))
     return Grid(matching, shown, labels, group_of, max_points, panels)
 
 
@@ -108,7 +108,9 @@ def _panel(
     marks = [(index[trial_id], x, value) for trial_id, curve in found.items() for x, value in curve.marks]
     without_x = sum(curve.without_x for curve in found.values())
     if request.bands:
-        return Panel(name, [], _bands(index, found, group_of, request, max_points), marks, without_x)
+        return Panel(
+            name, [], _bands(index, found, group_of=group_of, request=request, max_points=max_points), marks, without_x
+        )
     lines = [
         Line(index[trial_id], curve.x.size, *thinned(curve.x, curve.y, max_points, request.within))
         for trial_id, curve in found.items()

@@ -81,7 +81,7 @@ def _curve(
     has_x, finite = np.isfinite(xs), np.isfinite(values)
     marks = [(x, str(value)) for x, value in zip(xs[has_x & ~finite], values[has_x & ~finite], strict=True)]
     for row in marked:
-        x = _mark_x(row, steps, xs, shifts, x_axis)
+        x = _mark_x(row, steps, xs=xs, shifts=shifts, x_axis=x_axis)
         if x is not None:
             marks.append((x, row.value))
     kept = has_x & finite

@@ -40,7 +40,7 @@ def answer_query(
         goal = spec_from_json(retention_plan.spec_of(connection, sweep_id)).metric.goal
         found = best_trials.best(connection, sweep_id, goal, 1)
         return {"trials": _records(connection, sweep_id, found), "next": None}
-    return _page(connection, sweep_id, request.number, page_trials, page_bytes)
+    return _page(connection, sweep_id, first=request.number, limit=page_trials, room=page_bytes)
 
 
 def _page(connection: Connection, sweep_id: int, first: int, limit: int, room: int) -> dict[str, Any]:

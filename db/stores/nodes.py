@@ -133,9 +133,9 @@ def all_of(connection: Connection) -> list[NodeRow]:
     rows = connection.execute(select(table).order_by(table.c.name)).all()
     if not rows:
         return []
-    aside = devices.drained(connection)
+    drained = devices.drained(connection)
     found = devices.all_of(connection)
-    return [_row(row, [each for each in found if node_name(each.id) == row.name], aside) for row in rows]
+    return [_row(row, [each for each in found if node_name(each.id) == row.name], drained) for row in rows]
 
 
 def get(connection: Connection, name: str) -> NodeRow:
@@ -152,7 +152,7 @@ def _get(connection: Connection, name: str) -> Row[tuple[object, ...]]:
     return row
 
 
-def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], aside: dict[str, str]) -> NodeRow:
+def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], drained: dict[str, str]) -> NodeRow:
     return NodeRow(
         report=_report(row),
         joined_at=row.joined_at,
@@ -160,7 +160,7 @@ def _row(row: Row[tuple[object, ...]], its_devices: Sequence[DeviceRow], aside: 
         leaving=row.leaving,
         device_ids=tuple(device.id for device in its_devices),
         busy=sum(device.running is not None for device in its_devices),
-        drained=bool(its_devices) and all(device.id in aside for device in its_devices),
+        drained=bool(its_devices) and all(device.id in drained for device in its_devices),
         refused=row.refused,
     )
 

@@ -103,11 +103,11 @@ def greedy(
     everyone = _finite(predictions, k)
     loss = _LOSSES[score or _DEFAULT_SCORE[task]](predictions, targets)
     if not bags:
-        return _counted(_forward(loss, everyone, k, rounds, block_values), k)
+        return _counted(_forward(loss, everyone, k=k, rounds=rounds, block_values=block_values), k)
     rng = np.random.default_rng(seed)
     half = max(k, (len(everyone) + 1) // 2)
     halves = [np.sort(rng.choice(everyone, half, replace=False)) for _ in range(bags)]
-    paths = [_forward(loss, candidates, k, rounds, block_values) for candidates in halves]
+    paths = [_forward(loss, candidates, k=k, rounds=rounds, block_values=block_values) for candidates in halves]
     return _counted([step for path in paths for step in path], k)
 
 
@@ -213,7 +213,7 @@ def _forward(loss: _Loss, candidates: NDArray[np.intp], k: int, rounds: int, blo
     path: list[Step] = []
     allowed = candidates
     for members in range(rounds):
-        losses = _with_each(loss, total, members, allowed, block_values)
+        losses = _with_each(loss, total, members=members, candidates=allowed, block_values=block_values)
         first = _first_best(losses)
         best = int(allowed[first])
         path.append(Step(best, float(losses[first])))

@@ -46,7 +46,9 @@ def run(settings: ServiceSettings) -> None:
         fenced.append(error)
         host.stop()
 
-    database = fenced_for_host(opened, int(leader_epoch), f"process {os.getpid()}", clock.wall_s(), on_fenced)
+    database = fenced_for_host(
+        opened, int(leader_epoch), holder=f"process {os.getpid()}", at=clock.wall_s(), on_fenced=on_fenced
+    )
     launcher = _launcher(settings, database, heartbeat)
     host = HostLoop(settings, database, launcher, clock)
     measuring = MeasuringProcesses(settings, database)

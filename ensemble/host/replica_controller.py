@@ -161,7 +161,9 @@ class ReplicaController:
             return False
         with self._database.write() as connection:
             for replica, own in zip(spec.replicas, by_replica, strict=True):
-                replicas.change_devices(connection, replica.id, state, reason, own, pid=None, endpoint=None)
+                replicas.change_devices(
+                    connection, replica.id, state=state, reason=reason, device_ids=own, pid=None, endpoint=None
+                )
         return True
 
     def _start(self, live: LiveReplica, chosen: list[DeviceOccupancy]) -> None:
@@ -171,7 +173,7 @@ class ReplicaController:
         with self._database.write() as connection:
             for replica, own in zip(spec.replicas, _by_replica(spec, config.device_ids), strict=True):
                 replicas.change_devices(
-                    connection, replica.id, MemberState.STARTING, reason, own, node=config.node,
+                    connection, replica.id, state=MemberState.STARTING, reason=reason, device_ids=own, node=config.node,
                     pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint or None,
                 )  # fmt: skip
         live.enter(Phase.STARTING, self._clock.monotonic_s())

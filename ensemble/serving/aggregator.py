@@ -124,7 +124,7 @@ class Aggregator:
             if not answer.done():  # a disconnected client cancels the future one step before the callback runs
                 answer.set_result(prediction)
 
-        pending = self.admit(snapshot, inputs, deadline_ms, on_done, arrived_s)
+        pending = self.admit(snapshot, inputs, deadline_ms=deadline_ms, on_done=on_done, arrived_s=arrived_s)
         answer.add_done_callback(lambda _: self.cancel(pending))
         return answer
 
@@ -268,7 +268,7 @@ class Aggregator:
             if is_hedge:
                 link.counts.hedges -= 1
                 self._hedge_credit += 1
-            self._on_unsent(pending, call, link, status, message)
+            self._on_unsent(pending, call, link=link, status=status, message=message)
 
         link.queue(
             QueuedSend(

@@ -1,6 +1,6 @@
 """A worker: its input queue, batching, and its networks as one program.
 
-Runs in worker processes, which Ray places.
+Runs in worker processes, which the ensemble host starts on its machine, and node agents on theirs.
 
 Modules:
     architecture_groups     Groups members that can be computed together: same architecture, precision and device

@@ -104,7 +104,13 @@ def serve(
     publish(replace(ready, plan=network.plan()))
     if preparation is not None:
         assert isinstance(network, InGraphNetwork)
-        _use_plans(preparation, network, server, assignment.features, lambda plan: publish(replace(ready, plan=plan)))
+        _use_plans(
+            preparation,
+            network,
+            server=server,
+            features=assignment.features,
+            publish=lambda plan: publish(replace(ready, plan=plan)),
+        )
     wait(server)
     _close(preparation)
     return 0

@@ -355,6 +355,6 @@ def _all_failed(predicted: NetworkOutputs) -> str:
 
 
 def _end_process() -> None:
-    """Exit immediately: Ray notices, pending requests fail, and the host starts a new worker."""
+    """Exit immediately: pending requests fail, and the host starts a new worker."""
     logging.shutdown()
     os._exit(CRASH_EXIT_CODE)

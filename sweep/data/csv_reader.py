@@ -34,7 +34,7 @@ class CsvFile:
         self._names: list[str] = []
         header, _ = next(self._lines(1), ([[]], []))
         self._names = self._check_names(header[0])
-        columns = select_columns(path, self._names, target, features, limits)
+        columns = select_columns(path, self._names, target=target, features=features, limits=limits)
         places = {name: place for place, name in enumerate(self._names)}
         self._at = [places[column] for column in columns]
         self._target_at = places[target]

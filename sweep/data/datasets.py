@@ -47,9 +47,9 @@ class Dataset:
     columns: tuple[str, ...]  # of a table, if they have names
     classes: tuple[str, ...]  # the name of each class; in regression, of each output
     mean: Moment  # of the training split
-    deviation: Moment
+    std: Moment
     target_mean: tuple[float, ...]  # of the training split, for each output; empty in classification
-    target_deviation: tuple[float, ...]
+    target_std: tuple[float, ...]
     rows: Mapping[str, Rows]  # split -> row numbers, ascending
     sha256: str  # of the content and of `rows`: equal for equal rows in equal splits
 
@@ -222,13 +222,13 @@ def _moments(arrays: Mapping[str, NDArray[Any]], image: Any, train: Rows) -> dic
 
 
 def _metadata(made: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    mean, deviation = made["moments"].tolist()
-    target_mean, target_deviation = made["target_moments"].tolist() if "target_moments" in made else ([], [])
+    mean, std = made["moments"].tolist()
+    target_mean, target_std = made["target_moments"].tolist() if "target_moments" in made else ([], [])
     return {
         "mean": _moment(mean),
-        "deviation": _moment(deviation),
+        "std": _moment(std),
         "target_mean": tuple(target_mean),
-        "target_deviation": tuple(target_deviation),
+        "target_std": tuple(target_std),
     }
 
 

@@ -61,7 +61,7 @@ class NpzFile:
         self.path = path
         self._limits = limits
         members = self._members()
-        names = select_columns(path, list(members), target, features, limits)
+        names = select_columns(path, list(members), target=target, features=features, limits=limits)
         self._target = members[target]
         self._inputs = [members[name] for name in names]
         if features is None and len(names) > 1:
@@ -80,7 +80,7 @@ class NpzFile:
                     parts = [reader.next(count).reshape(count, -1) for reader in readers]
                     values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
                     names = header.columns or (self._inputs[0].name,)
-                    inputs = to_inputs(self.path, names, first, values, header.dtype)
+                    inputs = to_inputs(self.path, names, first_row=first, values=values, dtype=header.dtype)
                     said = targets.next(count)
                     refuse_non_finite(self.path, (header.target,), first, said)
                     yield inputs, said

@@ -41,7 +41,7 @@ class ParquetFile:
                 schema, rows = file.schema_arrow, file.metadata.num_rows
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{path} is not a Parquet file, or damaged: {error}") from error
-        names = select_columns(path, schema.names, target, features, limits)
+        names = select_columns(path, schema.names, target=target, features=features, limits=limits)
         counts = Counter(schema.names)
         if doubled := [name for name in (*names, target) if counts[name] > 1]:
             raise DataError(f"{path}: duplicate column {doubled[0]!r}")
@@ -83,7 +83,7 @@ class ParquetFile:
         inputs = np.empty((batch.num_rows, header.features), header.dtype)
         for position, name in enumerate(header.columns):
             values = self._values(batch, name, first)
-            inputs[:, position] = to_inputs(self.path, (name,), first, values, header.dtype)
+            inputs[:, position] = to_inputs(self.path, (name,), first_row=first, values=values, dtype=header.dtype)
         return inputs
 
     def _targets(self, batch: Any, first: int) -> NDArray[Any]:

@@ -58,7 +58,7 @@ class HeadFileStore:
         self._sleep = sleep
 
     def put(self, key: str, path: Path, sha256: str, *, stopped: Callable[[], bool] = never) -> None:
-        """Raises `RefusedFileError` as well: the attempt is over, so no file of it counts any more.
+        """Raises `RefusedFileError` as well: the attempt is over, so its files no longer count.
 
         `stopped`: asked before each part; if it returns true, `FileStoreError` is raised, and the parts stay.
         """

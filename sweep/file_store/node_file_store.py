@@ -22,7 +22,7 @@ class DirectFileStore:
         self._objects = objects
 
     def put(self, key: str, path: Path, sha256: str, *, stopped: Callable[[], bool] = never) -> None:
-        """Raises `RefusedFileError` as well: the attempt is over, so no file of it counts any more.
+        """Raises `RefusedFileError` as well: the attempt is over, so its files no longer count.
 
         `stopped`: asked before the transfer and before each new try; if it returns true, `FileStoreError` is raised.
         """

@@ -1,6 +1,7 @@
-"""The typed messages between scheduler, slot, fork server and trial process, with their encoding and their limits.
+"""The typed messages between the processes of sweeps, with their encoding and their limits.
 
-Runs in the scheduler, slot actors, fork servers and trial processes. Start at `codec`; each other module is one link.
+Runs in the scheduler, search processes, slot actors, fork servers, process templates, node agents and trial processes.
+Start at `codec`; each other module is one link.
 
 Modules:
     agent_messages             The messages between a slot and the agent of its node, over a Unix socket
@@ -9,6 +10,7 @@ Modules:
     message_limits             Limits of the messages between scheduler, slot and trial process, used by both ends
     node_reports               What the agent of a node reports to the head
     process_template_messages  The messages between the process template and its clients, over a Unix socket
+    search_process_messages    The messages between scheduler and search process: one JSON object per line, over pipes
     slot_commands              Commands of the scheduler to a slot
     slot_messages              The exchange between scheduler and slot: commands in one direction, numbered events in
                                the other

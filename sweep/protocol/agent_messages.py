@@ -34,7 +34,7 @@ class RemoveFiles:
     """The end of an attempt is recorded: remove its folder here, and checkpoints of its trial on the head."""
 
     assignment: Assignment
-    checkpoints: bool  # whether the trial needs none any more
+    checkpoints: bool  # whether the trial no longer needs any
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
 """Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them; every process that runs trials.
 
 A `Codec` holds the message types of one direction of one link. On the wire, `kind` names the type and every other
-member is a field. Only the fields listed in `_CONVERSIONS` need more than JSON's own types. Standard library only: the
-fork server pays for this import, and every trial process for each encoded message.
+member is a field. Only fields of the types in `_CONVERSIONS`, and of those that a link adds, need more than JSON's own
+types. Standard library only: the fork server pays for this import, and every trial process for each encoded message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, get_type_hints
 
 from podium.sweep.values.assignment import Assignment, AttemptKey
@@ -18,6 +19,7 @@ from podium.sweep.values.usage_samples import UsageSample
 
 Message = TypeVar("Message")
 Convert = Callable[[Any], Any]
+Conversions = Mapping[Any, tuple[Convert | None, Convert]]  # by the type of a field: to JSON and from JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def _samples(rows: list[list[Any]]) -> tuple[UsageSample, ...]:
     return tuple(UsageSample(*row) for row in rows)
 
 
-_CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {  # by the type of a field: to JSON and from JSON
+_CONVERSIONS: Conversions = {
     AttemptKey: (key_to_json, key_from_json),
     AttemptKey | None: (_optional(key_to_json), _optional(key_from_json)),
     Assignment: (Assignment.to_dict, Assignment.from_dict),
@@ -64,9 +66,9 @@ _CONVERSIONS: dict[Any, tuple[Convert | None, Convert]] = {  # by the type of a 
 class _Layout:
     """The fields of one message type, and which of them are converted."""
 
-    def __init__(self, kind: str, cls: type[Any], omitted: frozenset[str]) -> None:
+    def __init__(self, kind: str, cls: type[Any], omitted: frozenset[str], by_type: Conversions) -> None:
         hints = get_type_hints(cls)
-        conversions = {each.name: _CONVERSIONS.get(hints[each.name], (None, None)) for each in fields(cls)}
+        conversions = {each.name: by_type.get(hints[each.name], (None, None)) for each in fields(cls)}
         self.kind = kind
         self.cls = cls
         self.omitted = omitted & conversions.keys()
@@ -80,10 +82,17 @@ class Codec(Generic[Message]):
     Args:
         types: The message types by kind.
         omitted: Fields that both ends of the link know, and that are not sent, such as the `key` of an attempt.
+        conversions: Of the types of fields that only this link has.
     """
 
-    def __init__(self, types: Mapping[str, type[Message]], omitted: frozenset[str] = frozenset()) -> None:
-        layouts = [_Layout(kind, cls, omitted) for kind, cls in types.items()]
+    def __init__(
+        self,
+        types: Mapping[str, type[Message]],
+        omitted: frozenset[str] = frozenset(),
+        conversions: Conversions = MappingProxyType({}),
+    ) -> None:
+        by_type = {**_CONVERSIONS, **conversions}
+        layouts = [_Layout(kind, cls, omitted, by_type) for kind, cls in types.items()]
         self._by_kind = {layout.kind: layout for layout in layouts}
         self._by_type = {layout.cls: layout for layout in layouts}
 

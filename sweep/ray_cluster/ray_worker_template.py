@@ -77,7 +77,7 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
         with suppress(OSError):  # too many processes: the launcher runs Ray's own command
             if os.fork() == 0:
                 requests.close()
-                _become_worker(client, arguments, environment, standard, descriptors[1])
+                _become_worker(client, arguments, environment=environment, standard=standard, pids=descriptors[1])
         client.close()
         close_all(standard)
 

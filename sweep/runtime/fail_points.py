@@ -16,7 +16,9 @@ from typing import Literal
 VARIABLE = "PODIUM_FAIL_POINTS"
 
 _FOLDER = os.environ.get(VARIABLE)
-_component = ""  # the name of this process, which its fail points around a commit have as a prefix
+# The name of this process, which its fail points around a commit have as a prefix. A global, while other state has an
+# owner: a commit in any store of the process reaches it, and only fault injection reads it.
+_component = ""
 
 POINTS = (
     "api.before-commit",

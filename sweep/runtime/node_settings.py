@@ -13,7 +13,7 @@ from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 MEMBER_PORTS = (8400, 8499)  # of members of ensembles, and of the agent
 # Exit statuses of the agent, and then of the guardian.
 LEAVE = 17  # the head has asked the node to leave
-REFUSED = 18  # the head does not accept the token of the node any more
+REFUSED = 18  # the head no longer accepts the token of the node
 
 
 @dataclass(frozen=True, slots=True)

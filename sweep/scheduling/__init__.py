@@ -21,8 +21,7 @@ Modules:
     attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_events              Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
-    change_buffer               Writes the scheduler's changes; if one cannot be written, all others are still written.
-                                Pure
+    change_buffer               Writes the scheduler's changes
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
     database_recorder           Writes changes to the database, one transaction each
     decide                      Decides, for each message, the changes to write and the actions to execute. Pure

@@ -73,6 +73,6 @@ class AskPacing:
     def ahead(self, slots: int) -> int:
         """The number of trials to have ready: one, plus the number of slots that may become free during an ask.
 
-        Any more would be chosen with fewer results.
+        Further ones would be chosen with fewer results.
         """
         return min(1 + int(slots * self._mean_ask_s / max(self._mean_trial_s, 1e-3)), slots)

@@ -59,7 +59,7 @@ def end_interrupted(state: SchedulerState, trial: LiveTrial, reason: str, now: I
     """
     trial.interrupt()
     if trial.was_interrupted_often:
-        return end_lost(state, trial, Cause.INFRASTRUCTURE, reason, now)
+        return end_lost(state, trial, cause=Cause.INFRASTRUCTURE, reason=reason, now=now)
     decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))])
     at = now.wall_s
     event = Ended(trial.key, TrialState.CANCELLED, at, at, cause=Cause.INFRASTRUCTURE, message=reason)

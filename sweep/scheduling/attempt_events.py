@@ -45,7 +45,7 @@ def on_event(state: SchedulerState, slot: Slot, event: Event, now: Instant) -> D
     """An event of a slot. Events of attempts that no longer count only free the slot."""
     trial = state.sweeps.current(event.key)
     if trial is not None and trial.gang is not None:
-        decision = on_rank_event(state, slot, trial, event, now)
+        decision = on_rank_event(state, slot, trial=trial, event=event, now=now)
         return EVENT_HANDLERS[type(event)](state, slot, trial, event, now) if decision is None else decision
     if trial is not None and trial.device_id in (None, slot.device.device_id):  # None: not adopted after a restart
         return EVENT_HANDLERS[type(event)](state, slot, trial, event, now)

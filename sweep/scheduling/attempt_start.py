@@ -59,14 +59,14 @@ def start_gang(
     """Start the next attempt of a trial on several free devices: rank 0 now, the others when its store is open."""
     gang = Gang.of((GangDevice(device.device_id, device.node) for device in devices), sweep.spec.resources)
     lead = devices[0]
-    sweep.place(trial, lead, now.monotonic_s, state.next_nonce(trial), gang)
+    sweep.place(trial, lead, now_s=now.monotonic_s, nonce=state.next_nonce(trial), gang=gang)
     state.ledger.gangs[trial.trial_id] = trial
     decision = Decision()
     for device in devices:
         slot = state.ledger[device.device_id]
         slot.hold(trial)
         decision.changes.extend(state.availability.begin(slot, now.wall_s))
-    state.ledger[lead.device_id].run_rank(assignment_of(sweep, trial, state.data, lead, devices))
+    state.ledger[lead.device_id].run_rank(assignment_of(sweep, trial, data=state.data, device=lead, devices=devices))
     decision.changes.extend(_running(sweep, now))
     decision.changes.append(
         AttemptPlaced(

@@ -121,9 +121,9 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
     for trial in slot.attempts:  # the files of one that was sending are gone
         if trial.gang is not None:
-            decision += lose_rank(state, trial, slot, message.cause, message.reason, now)
+            decision += lose_rank(state, trial, slot=slot, cause=message.cause, reason=message.reason, now=now)
         else:
-            decision += end_lost(state, trial, message.cause, message.reason, now)
+            decision += end_lost(state, trial, cause=message.cause, reason=message.reason, now=now)
     return decision
 
 

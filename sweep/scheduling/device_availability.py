@@ -28,8 +28,8 @@ class DeviceAvailability:
         self._idle: set[str] = set()  # devices that were idle at the last call of `explain`
 
     def record_outcome(self, slot: Slot, trial: LiveTrial, event: Ended, at: float) -> list[Change]:
-        """Record the end of an attempt: a device on which consecutive trials fail through no fault of their own is set
-        aside.
+        """Record the end of an attempt: a device on which consecutive trials fail through no fault of their own is
+        drained.
         """
         device_id = slot.device.device_id
         if event.cause is Cause.NODE_LOST:
@@ -46,7 +46,7 @@ class DeviceAvailability:
         return changes if slot.lost else [*changes, slot.device_change(at)]
 
     def apply(self, pending: PendingCommands, at: float) -> list[Change]:
-        """Set devices aside, reserve them for ensembles, and return them to trials."""
+        """Drain devices, reserve them for ensembles, and return them to trials."""
         closed = self._ledger.close(pending.dedicated, pending.drained)
         return _shown([slot for slot in closed if not slot.lost], at)
 

@@ -36,7 +36,7 @@ class Slot:
     device: Device
     lost: bool = False
     dedicated: str = ""  # why it accepts no trials, if an ensemble reserves the device
-    aside: str = ""  # why it accepts no trials until an operator returns it
+    drain_reason: str = ""  # why it accepts no trials until an operator returns it
     leaving: str = ""  # why it accepts no trials until it is released: its node is about to be removed
     idle: str = ""  # why it has no trial although it is available
     sent_s: float = 0.0  # time of the last call; monotonic
@@ -57,7 +57,7 @@ class Slot:
         return device_state(
             lost=self.lost,
             dedicated=bool(self.dedicated),
-            drained=bool(self.aside or self.leaving),
+            drained=bool(self.drain_reason or self.leaving),
             running=self.trial is not None or self.ending is not None,
         )
 
@@ -69,12 +69,12 @@ class Slot:
     @property
     def available(self) -> bool:
         """Whether it takes trials, now or later: its device is ready or busy."""
-        return not (self.lost or self.dedicated or self.aside or self.leaving)
+        return not (self.lost or self.dedicated or self.drain_reason or self.leaving)
 
     @property
     def closed(self) -> str:
         """Why it accepts no trials although it works, or ""."""
-        why = self.aside or self.leaving
+        why = self.drain_reason or self.leaving
         return self.dedicated or (f"drained ({why})" if why else "")
 
     # Reports of the slot.
@@ -204,15 +204,15 @@ class Slot:
         changed, self.idle = reason != self.idle, reason
         return changed
 
-    def set_closed(self, dedicated: str, aside: str) -> bool:
+    def set_closed(self, dedicated: str, drain_reason: str) -> bool:
         """Set why it accepts no trials; returns whether that changed."""
-        changed = (self.dedicated, self.aside) != (dedicated, aside)
-        self.dedicated, self.aside = dedicated, aside
+        changed = (self.dedicated, self.drain_reason) != (dedicated, drain_reason)
+        self.dedicated, self.drain_reason = dedicated, drain_reason
         return changed
 
     def device_change(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database must show it."""
-        drained = self.aside or self.leaving
+        drained = self.drain_reason or self.leaving
         state = device_state(lost=False, dedicated=bool(self.dedicated), drained=bool(drained))
         reason = {DeviceState.DEDICATED: self.dedicated, DeviceState.DRAINED: drained}.get(state, self.idle)
         return self.device_change_to(state, reason, at)
@@ -296,9 +296,11 @@ class DeviceLedger:
 
     def open(self, device: Device, now_s: float) -> Slot:
         """Add a slot that came up, for the first time or again."""
-        dedicated, aside = self._reserved(device), self._why_drained(device.device_id, device.uuid)
+        dedicated, drain_reason = self._reserved(device), self._why_drained(device.device_id, device.uuid)
         self.slots_per_device = device.slots
-        slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
+        slot = self._slots[device.device_id] = Slot(
+            device, dedicated=dedicated, drain_reason=drain_reason, sent_s=now_s
+        )
         return slot
 
     def close(self, dedicated: dict[str, str], drained: Iterable[DeviceDrain]) -> list[Slot]:

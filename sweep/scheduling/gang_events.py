@@ -25,7 +25,7 @@ def on_rank_event(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Ev
     if rank is None:
         return Decision()
     if isinstance(event, Ended):
-        return end_rank(state, trial, rank, event, now)
+        return end_rank(state, trial, rank=rank, event=event, now=now)
     if isinstance(event, StoreOpened):
         if rank == 0 and not gang.sent and math.isinf(gang.stop_s) and not trial.stopping:
             _start_ranks(state, trial, event.port)
@@ -62,7 +62,7 @@ def lose_rank(state: SchedulerState, trial: LiveTrial, slot: Slot, cause: Cause,
     if rank is None:
         return Decision()
     event = Ended(trial.key, TrialState.FAILED, now.wall_s, now.wall_s, cause=cause, message=reason)
-    return end_rank(state, trial, rank, event, now)
+    return end_rank(state, trial, rank=rank, event=event, now=now)
 
 
 def advance(state: SchedulerState, trial: LiveTrial, now: Instant) -> Decision:
@@ -101,7 +101,7 @@ def _start_ranks(state: SchedulerState, trial: LiveTrial, port: int) -> None:
     assert gang is not None
     gang.send()
     devices = [state.ledger[each.device_id].device for each in gang.devices]
-    lead = assignment_of(sweep, trial, state.data, devices[0], devices)
+    lead = assignment_of(sweep, trial, data=state.data, device=devices[0], devices=devices)
     for rank in range(1, gang.processes):
         state.ledger[devices[rank].device_id].run_rank(rank_assignment(lead, devices, rank, port))
 

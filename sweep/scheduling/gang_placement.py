@@ -48,13 +48,15 @@ def place(state: SchedulerState, now: Instant) -> Decision:
             state.reservation.withdraw()
             decision += _begin(state, state.sweeps[holder], start, now)
             continue
-        ready = [sweep for sweep in state.sweeps if _next(state, sweep, free, outlook, now) is not None]
+        ready = [
+            sweep for sweep in state.sweeps if _next(state, sweep, free=free, outlook=outlook, now=now) is not None
+        ]
         out = skipped if holder is None else skipped | {holder}
         chosen = state.shares.choose(claims(state, {sweep.sweep_id for sweep in ready}, now.monotonic_s), out)
         if chosen is None:
             break
         sweep = state.sweeps[chosen]
-        start = _start_within(state, sweep, free, outlook, now)
+        start = _start_within(state, sweep, free=free, outlook=outlook, now=now)
         if start is not None:
             decision += _begin(state, sweep, start, now)
         elif _needs(state, sweep).several and holder is None:
@@ -75,8 +77,8 @@ def reserved_devices(state: SchedulerState) -> dict[str, str]:
 
 def _begin(state: SchedulerState, sweep: LiveSweep, start: _Start, now: Instant) -> Decision:
     if _needs(state, sweep).several:
-        return start_gang(state, start.devices, sweep, start.trial, now)
-    return start_attempt(state, state.ledger[start.devices[0].device_id], sweep, start.trial, now)
+        return start_gang(state, start.devices, sweep=sweep, trial=start.trial, now=now)
+    return start_attempt(state, state.ledger[start.devices[0].device_id], sweep=sweep, trial=start.trial, now=now)
 
 
 def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: Instant) -> _Start | None:
@@ -86,7 +88,7 @@ def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: I
     if sweep is None or trial is None or not _may_start_another(sweep):
         state.reservation.withdraw()
         return None
-    suitable = _suitable(state, outlook, sweep, trial, now)
+    suitable = _suitable(state, outlook, sweep=sweep, trial=trial, now=now)
     if not state.reservation.update(reserve(suitable, _needs(state, sweep), now.monotonic_s)):
         return None
     devices = choose_devices(suitable, _needs(state, sweep), now.monotonic_s)
@@ -125,7 +127,7 @@ def _start_within(
         assert trial is not None
         others = [] if reservation is None else [each for each in outlook if each.device_id not in reservation.devices]
         for among in (outlook, others):
-            suitable = _suitable(state, among, sweep, trial, now)
+            suitable = _suitable(state, among, sweep=sweep, trial=trial, now=now)
             devices = choose_devices(suitable, _needs(state, sweep), now.monotonic_s)
             if devices and _is_admitted(reservation, devices, end_s):
                 return _Start(trial, devices)

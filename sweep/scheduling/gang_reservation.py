@@ -67,7 +67,7 @@ class ReservationHolder:
         return reservation is not None
 
     def withdraw(self) -> None:
-        """The trial has started, or cannot start any more."""
+        """The trial has started, or can no longer start."""
         self.sweep_id = self.reservation = None
 
 

@@ -25,7 +25,7 @@ def ensure(database: Database, data: DataDirectory, at: float, epoch: int) -> st
         if token and tokens.holder(connection, token, at) is not None:
             return token
         token = tokens.new_token()
-        tokens.add(connection, NAME, Role.NODE, token, at, by=CREATOR)
+        tokens.add(connection, NAME, role=Role.NODE, token=token, at=at, by=CREATOR)
         try:
             write_atomic(data.node_token, token.encode() + b"\n", mode=0o600)
         except OSError as error:

@@ -54,6 +54,9 @@ class _Trained:
     def result_of(self, interval: int) -> IntervalResult | None:
         return next((each.result for each in self.intervals if each.number == interval), None)
 
+    def leave(self) -> None:
+        self.takes_part = False
+
     @property
     def can_donate(self) -> bool:
         """Whether other trials are compared with it, and continue from its last checkpoint if they are worse."""
@@ -96,7 +99,7 @@ class Population:
     def leave(self, trial_id: int) -> None:
         """A trial failed, or was cancelled: it is compared with no other one, and no other one continues it."""
         if trial_id in self._trials:
-            self._trials[trial_id].takes_part = False
+            self._trials[trial_id].leave()
 
     def ended_by(self, trial_id: int) -> int:
         """The last attempt of a trial that ended an interval; 0 if none did."""
@@ -143,7 +146,9 @@ class Population:
         if donor is None:
             return StoredInterval(last.number + 1, dict(last.params), attempt)
         source = donor.source_for(last.number)
-        changed = explore(self._method, self._spec.ordered(), self._explored, source.params, chance)
+        changed = explore(
+            self._method, self._spec.ordered(), explored=self._explored, donor=source.params, chance=chance
+        )
         return StoredInterval(source.number + 1, changed, attempt, donor.trial_id, source.number)
 
     def _donor(self, trial: _Trained, interval: int, chance: random.Random) -> _Trained | None:
@@ -155,7 +160,9 @@ class Population:
             if (other is trial or other.can_donate) and (result := other.result_of(interval)) is not None
         }
         values = {number: value for number, (_, value) in compared.items()}
-        chosen = exploit(values, trial.number, self._spec.metric.goal, self._method.quantile, chance)
+        chosen = exploit(
+            values, trial.number, goal=self._spec.metric.goal, quantile=self._method.quantile, chance=chance
+        )
         return None if chosen is None else compared[chosen][0]
 
     # During an interval.

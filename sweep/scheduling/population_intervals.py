@@ -21,7 +21,7 @@ def begin_interval(sweep: LiveSweep, trial: LiveTrial, now: Instant) -> list[Cha
     """Decide the interval of the attempt that was just placed, unless it repeats one that was lost."""
     if sweep.population is None:
         return []
-    started = sweep.population.begin(trial.key, sweep.sweep_id, trial.number, trial.params, now.wall_s)
+    started = sweep.population.begin(trial.key, sweep.sweep_id, number=trial.number, params=trial.params, at=now.wall_s)
     if started is None:
         return []
     trial.begin_interval(started.params)

@@ -120,7 +120,7 @@ class Retention:
             with self._database.write() as connection:
                 scheduler_lease.check(connection, self._epoch)
                 retention_plan.mark_for_removal(
-                    connection, surplus[start : start + BATCH], reason, self._wall_s(), files
+                    connection, surplus[start : start + BATCH], reason=reason, at=self._wall_s(), files=files
                 )
 
     def _remove_marked(self, sweep_id: int, files: str) -> None:

@@ -42,7 +42,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
         }
         chosen = state.shares.choose(claims(state, ready.keys(), now.monotonic_s))
         if chosen is not None:
-            decision += start_attempt(state, slot, state.sweeps[chosen], ready[chosen], now)
+            decision += start_attempt(state, slot, sweep=state.sweeps[chosen], trial=ready[chosen], now=now)
     return decision
 
 

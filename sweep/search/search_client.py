@@ -6,7 +6,6 @@ another reads them, and received messages go to a callback.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -16,17 +15,32 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
+from podium.sweep.protocol.search_process_messages import (
+    ProposalComputed,
+    ProposalFailed,
+    ProposalRequested,
+    SamplerExhausted,
+    SamplerUnusable,
+    SearchOpening,
+    SearchProcessEnded,
+    SearchReady,
+    SearchReply,
+    TrialChanged,
+    decode_reply,
+    encode_request,
+)
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
+from podium.sweep.values.search_messages import PastTrial, TrialPlan
 
 log = logging.getLogger("podium.search")
 
 _MASKED = ("RAY_", "PODIUM_")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
-OnMessage = Callable[[dict[str, Any]], None]
+ProcessMessage = SearchReply | SearchProcessEnded
+OnMessage = Callable[[ProcessMessage], None]
 
 
 class Process(Protocol):
@@ -53,8 +67,8 @@ OpenProcess = Callable[[Search, OnMessage], Process]
 class SearchProcess:
     """A process that starts with all trials of `search`, and then receives each change.
 
-    `on_message` is called, in a thread of its own, with each message: `ready`, or `unusable` for a class that cannot be
-    used; `proposed`, `exhausted`, `failed`; and `gone` at the end. The process dies with the thread that started it.
+    `on_message` is called, in a thread of its own, with each reply, and with `SearchProcessEnded` at the end. The
+    process dies with the thread that started it.
     """
 
     def __init__(self, search: Search, on_message: OnMessage) -> None:
@@ -73,10 +87,10 @@ class SearchProcess:
             threading.Thread(target=work, name="search-process", daemon=True).start()
 
     def feed(self, trial: PastTrial) -> None:
-        self._lines.put(_line(kind="trial", trial=trial.to_dict()))
+        self._lines.put(encode_request(TrialChanged(trial)))
 
     def ask(self, number: int) -> None:
-        self._lines.put(_line(kind="ask", number=number))
+        self._lines.put(encode_request(ProposalRequested(number)))
 
     def close(self) -> None:
         self._process.kill()
@@ -99,10 +113,10 @@ class SearchProcess:
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             for line in pipe:
-                self._on_message(json.loads(line))
+                self._on_message(decode_reply(line))
         self._lines.put(None)
         self._process.wait()
-        self._on_message({"kind": "gone"})
+        self._on_message(SearchProcessEnded())
 
 
 def opening_lines(search: Search) -> Iterator[str]:
@@ -110,15 +124,11 @@ def opening_lines(search: Search) -> Iterator[str]:
     spec, earlier, trials = search.spec.to_json(), search.earlier, search.past_trials()
 
     def lines() -> Iterator[str]:
-        yield _line(spec=spec, earlier=[trial.to_dict() for trial in earlier])
+        yield encode_request(SearchOpening(spec, earlier))
         for trial in trials:
-            yield _line(kind="trial", trial=trial.to_dict())
+            yield encode_request(TrialChanged(trial))
 
     return lines()
-
-
-def _line(**message: Any) -> str:
-    return json.dumps(message) + "\n"
 
 
 class Proposer:
@@ -132,7 +142,7 @@ class Proposer:
     def __init__(
         self,
         search: Search,
-        post: Callable[[OnMessage, dict[str, Any]], None],
+        post: Callable[[OnMessage, ProcessMessage], None],
         open_process: OpenProcess = SearchProcess,
     ) -> None:
         self._search = search
@@ -212,28 +222,23 @@ class Proposer:
             self._process.close()
             self._process = None
 
-    def _receive(self, start: int, message: dict[str, Any]) -> None:
+    def _receive(self, start: int, message: ProcessMessage) -> None:
         if start != self._starts or self._process is None:
             return  # of an earlier process
-        if message["kind"] == "ready":
-            self.ready, self.ready_s = True, time.perf_counter()
-        elif message["kind"] == "unusable":
-            self.unusable = message["error"]
-        elif message["kind"] == "gone":
-            log.warning(
-                "the search process ended; %s",
-                "it is not restarted" if self._last else "it is restarted",
-            )
-            self._process, self._asked, self.ready = None, None, False
-        else:
-            self._asked = None
-            if message["kind"] == "failed":
-                self.error = message["error"]
-            elif message["kind"] == "exhausted":
-                self.exhausted = True
-            else:
-                reason = message.get("fallback_reason")
-                self.proposal = TrialPlan(
-                    message["number"], message["params"], message.get("sampler", self._search.label),
-                    message["attributes"], fallback_reason=None if reason is None else FallbackReason(reason),
-                )  # fmt: skip
+        match message:
+            case SearchReady():
+                self.ready, self.ready_s = True, time.perf_counter()
+            case SamplerUnusable(error):
+                self.unusable = error
+            case SearchProcessEnded():
+                log.warning(
+                    "the search process ended; %s",
+                    "it is not restarted" if self._last else "it is restarted",
+                )
+                self._process, self._asked, self.ready = None, None, False
+            case ProposalComputed(planned):
+                self._asked, self.proposal = None, planned
+            case SamplerExhausted():
+                self._asked, self.exhausted = None, True
+            case ProposalFailed(error=error):
+                self._asked, self.error = None, error

@@ -1,63 +1,66 @@
 """Entry point of the search process, for samplers that are slow or import torch.
 
-`python -P -m podium.sweep.search.search_process PARENT_PID`, started by `podium.sweep.search.search_client`. Reads JSON
-lines: first the spec, then trials as they are planned, told and retried, and requests for proposals; answers each
-request with values or an error. It has the same trials as the search in the scheduler, in the same order, and therefore
-makes the same suggestions.
+`python -P -m podium.sweep.search.search_process PARENT_PID`, started by `podium.sweep.search.search_client`. Reads the
+requests of `podium.sweep.protocol.search_process_messages`: first the spec, then trials as they are planned, told and
+retried, and requests for proposals; answers each request with values or an error. It has the same trials as the search
+in the scheduler, in the same order, and therefore makes the same suggestions.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
+from podium.sweep.protocol.search_process_messages import (
+    ProposalComputed,
+    ProposalFailed,
+    ProposalRequested,
+    SamplerExhausted,
+    SamplerUnusable,
+    SearchOpening,
+    SearchReady,
+    TrialChanged,
+    decode_request,
+    encode_reply,
+)
 from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import UnusableClassError
-from podium.sweep.values.search_messages import PastTrial
 
 
 def serve(requests: Iterator[str], answers: TextIO) -> None:
     """Process the requests until the end of the input."""
-    opening = json.loads(next(requests))
-    earlier = [PastTrial.from_dict(trial) for trial in opening["earlier"]]
-    search = Search(spec_from_json(opening["spec"]), earlier=earlier, judges=False)
+    opening = decode_request(next(requests))
+    assert isinstance(opening, SearchOpening), opening
+    search = Search(spec_from_json(opening.spec), earlier=opening.earlier, prunes=False)
     try:
         search.load()
     except UnusableClassError as error:
-        _send(answers, kind="unusable", error=str(error))
+        _send(answers, encode_reply(SamplerUnusable(str(error))))
         return
-    _send(answers, kind="ready")
+    _send(answers, encode_reply(SearchReady()))
     for line in requests:
-        request = json.loads(line)
-        if request["kind"] == "trial":
-            search.put(PastTrial.from_dict(request["trial"]))
-        else:
-            answers.write(_proposal(search, request["number"]) + "\n")
-            answers.flush()
+        request = decode_request(line)
+        if isinstance(request, TrialChanged):
+            search.put(request.trial)
+        elif isinstance(request, ProposalRequested):
+            _send(answers, _proposal(search, request.number))
 
 
 def _proposal(search: Search, number: int) -> str:
-    """The answer as JSON; a user's sampler may set attributes that are not valid JSON."""
+    """The reply as a line; a user's sampler may set attributes that are not valid JSON."""
     try:
         planned = search.propose(number)
-        if planned is None:
-            return json.dumps({"kind": "exhausted", "number": number})
-        found = {
-            "params": planned.params, "attributes": planned.attributes, "sampler": planned.sampler,
-            "fallback_reason": planned.fallback_reason,
-        }  # fmt: skip
-        return json.dumps({"kind": "proposed", "number": number, **found})
+        return encode_reply(SamplerExhausted(number) if planned is None else ProposalComputed(planned))
     except Exception as error:  # noqa: BLE001 - that trial is sampled at random, and the next one may succeed
-        return json.dumps({"kind": "failed", "number": number, "error": f"{type(error).__name__}: {error}"})
+        return encode_reply(ProposalFailed(number, f"{type(error).__name__}: {error}"))
 
 
-def _send(answers: TextIO, **message: Any) -> None:
-    answers.write(json.dumps(message) + "\n")
+def _send(answers: TextIO, line: str) -> None:
+    answers.write(line)
     answers.flush()
 
 

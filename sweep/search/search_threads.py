@@ -14,12 +14,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S, SearchInputs
-from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
+from podium.sweep.search.search_client import OnMessage, OpenProcess, ProcessMessage, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.assignment import AttemptKey, Params
@@ -241,10 +240,14 @@ class SearchThread:
         self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
 
     def _suggest(self, number: int, request: SuggestRequested) -> None:
-        self._inbox.put(answer_suggestion(self._sweep_id, self._search, number, request, self._search_generation))
+        self._inbox.put(
+            answer_suggestion(
+                self._sweep_id, self._search, number=number, request=request, search_generation=self._search_generation
+            )
+        )
         self._proposer.feed(number)
 
-    def _post(self, callback: OnMessage, message: dict[str, Any]) -> None:
+    def _post(self, callback: OnMessage, message: ProcessMessage) -> None:
         self._work.put(lambda: callback(message))
 
 

@@ -89,7 +89,7 @@ class Search:
     `study` is that of the sampler, `class_sampler` the sampler class of the sweep file once it is loaded, and
     `earlier_frozen` are the earlier trials as Optuna sees them.
 
-    `past`: its trials so far. `earlier`: trials of other sweeps for a warm start. `judges`: whether it prunes.
+    `past`: its trials so far. `earlier`: trials of other sweeps for a warm start. `prunes`: whether it prunes trials.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Search:
         past: Sequence[PastTrial] = (),
         earlier: Sequence[PastTrial] = (),
         *,
-        judges: bool = True,
+        prunes: bool = True,
         limits: SearchLimits = LIMITS,
     ) -> None:
         self.spec = spec
@@ -111,7 +111,7 @@ class Search:
         self._converter = TrialConverter(spec)
         self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
         self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen, limits)
-        self._pruning = PruningStudy(spec) if judges and spec.early_terminate.type != "none" else None
+        self._pruning = PruningStudy(spec) if prunes and spec.early_terminate.type != "none" else None
         self._spaces = SharedSearchSpaces()
         self._grid = Grid(spec.parameters) if self.method == GRID else None
         self.class_sampler: ClassSampler | None = None
@@ -330,7 +330,9 @@ class Search:
         if distribution.single():
             sampler: BaseSampler = random_sampler(self.spec, number)
         else:
-            sampler = independent_sampler(self.spec, self.method, number, name, self.study.build_tpe)
+            sampler = independent_sampler(
+                self.spec, self.method, number=number, name=name, build_tpe=self.study.build_tpe
+            )
         try:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
         except Exception as error:  # noqa: BLE001 - one parameter that cannot be sampled must not end the sweep

@@ -1,6 +1,6 @@
-"""Slots: one device each, its fork servers, and the attempt that runs on it; slot actors.
+"""Slots: one device each, its fork servers, and the attempt that runs on it.
 
-Imports no Ray: `sweep/ray_cluster` makes actors of slots.
+Runs in slot actors, one process per slot. Imports no Ray: `sweep/ray_cluster` makes actors of slots.
 
 Modules:
     attempt_end             The event of the end of an attempt, with its outcome

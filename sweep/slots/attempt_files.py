@@ -62,7 +62,7 @@ class AttemptFiles(Protocol):
         """Whether there is something to remove when the end of an attempt is in the database."""
 
     async def remove(self, assignment: Assignment, *, checkpoints: bool) -> None:
-        """The end of an attempt is in the database; `checkpoints`: its trial needs none any more."""
+        """The end of an attempt is in the database; `checkpoints`: whether its trial no longer needs any."""
 
 
 class LocalFiles:

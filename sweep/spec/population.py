@@ -7,18 +7,20 @@ one trial of a population has followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field, model_validator
 
 from podium.sweep.spec import builtin_catalog
-from podium.sweep.spec.program import BuiltinProgram, ImportedProgram
+from podium.sweep.spec.early_termination import EarlyTerminate
+from podium.sweep.spec.metric import Metric
+from podium.sweep.spec.program import BuiltinProgram, ImportedProgram, Program
+from podium.sweep.spec.resources import Resources
+from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model, field_error
+from podium.sweep.spec.validation_splits import Validation
 from podium.sweep.values.assignment import Scalar
-
-if TYPE_CHECKING:
-    from podium.sweep.spec.sweep_spec import SweepSpec
 
 PBT, REPLAY = "pbt", "replay"
 MAX_POPULATION, MAX_INTERVALS = 10_000, 10_000
@@ -26,6 +28,30 @@ CHECKPOINTS_KEPT = 3  # of each trial, of its last intervals: other trials may s
 # Settings of the training loop that a built-in model can change between two intervals. All others define the network,
 # the state of the optimizer or the length of the training: they are copied from the donor.
 _EXPLORED_BUILTIN = frozenset({"lr", "momentum", "weight_decay", "batch_size", "dropout"})
+
+
+class CheckedKeys(Protocol):
+    """The keys of the sweep file that a method of this module must fit; `SweepSpec` has them."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]: ...
+    @property
+    def enqueue(self) -> Sequence[Mapping[str, Scalar]]: ...
+    @property
+    def run_cap(self) -> int: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def objectives(self) -> Sequence[Metric]: ...
+    @property
+    def early_terminate(self) -> EarlyTerminate: ...
+    @property
+    def validation(self) -> Validation: ...
+    @property
+    def resources(self) -> Resources: ...
+    def ordered(self) -> Iterator[tuple[str, Parameter]]:
+        """The parameters in topological order of their `when` conditions."""
+        ...
 
 
 class IntervalLength(Model):
@@ -62,7 +88,7 @@ class PopulationBasedTraining(Model):
         description="parameters that are copied but not changed: the architecture",
     )
 
-    def check(self, spec: SweepSpec) -> None:
+    def check(self, spec: CheckedKeys) -> None:
         """Raises for keys of the sweep file that do not fit."""
         _check_trains_in_intervals(spec, self.type)
         for index, name in enumerate(self.fixed):
@@ -79,7 +105,7 @@ class PopulationBasedTraining(Model):
                 message = f"{message}. Built-in models can change {', '.join(sorted(_EXPLORED_BUILTIN))}"
             raise field_error(message, "parameters")
 
-    def explored(self, spec: SweepSpec) -> frozenset[str]:
+    def explored(self, spec: CheckedKeys) -> frozenset[str]:
         """The parameters that may change between two intervals."""
         free = {
             name for name, parameter in spec.parameters.items() if name not in self.fixed and parameter.count() != 1
@@ -124,7 +150,7 @@ class Replay(Model):
                 last = entry.until
         return self
 
-    def check(self, spec: SweepSpec) -> None:
+    def check(self, spec: CheckedKeys) -> None:
         """Raises for keys of the sweep file that do not fit."""
         _check_trains_in_intervals(spec, self.type)
         if spec.run_cap != 1:
@@ -151,7 +177,7 @@ def implied_keys(method: Any) -> dict[str, Any]:
     return {"run_cap": 1, "enqueue": [first] if isinstance(first, Mapping) else []}
 
 
-def _check_trains_in_intervals(spec: SweepSpec, kind: str) -> None:
+def _check_trains_in_intervals(spec: CheckedKeys, kind: str) -> None:
     if "patience" in spec.parameters and isinstance(spec.program, BuiltinProgram):
         raise field_error(f"not valid with method: {{type: {kind}}}; remove it", "parameters", "patience")
     if len(spec.objectives) > 1:
@@ -177,7 +203,7 @@ def _check_trains_in_intervals(spec: SweepSpec, kind: str) -> None:
         raise field_error(f"method: {{type: {kind}}} needs at least one parameter", "parameters")
 
 
-def _check_values(values: Mapping[str, Scalar], spec: SweepSpec, where: Iterable[str]) -> None:
+def _check_values(values: Mapping[str, Scalar], spec: CheckedKeys, where: Iterable[str]) -> None:
     for name, value in values.items():
         if name not in spec.parameters:
             hint = builtin_catalog.did_you_mean(name, spec.parameters)

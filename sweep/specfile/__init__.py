@@ -25,6 +25,8 @@ Modules:
     text_files                Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines                Finds the line of each key in a TOML text, which tomllib does not report
     tuning_script_conversion  Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
+    usable_classes            The custom sampler and pruner classes that passed their check, so that a form does not
+                              repeat it
     wandb_file                Converts a Weights & Biases sweep file to an equivalent Podium sweep file
     wandb_parameters          Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
                               defaults

@@ -12,18 +12,26 @@ from typing import Any
 
 from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.specfile.usable_classes import UsableClasses
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 TIMEOUT_S = 120.0  # for importing and constructing the classes
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def check_classes(spec: SweepSpec, code: Path | None = None) -> None:
-    """Raises `InvalidSpecError` for a class that cannot be used. `code`: the folder of the program's code."""
+def check_classes(spec: SweepSpec, code: Path | None = None, usable: UsableClasses | None = None) -> None:
+    """Raises `InvalidSpecError` for a class that cannot be used.
+
+    Args:
+        code: The folder of the program's code.
+        usable: Checks that passed before, and are not repeated.
+    """
     found = list(_named(spec))
     if not found:
         return
     wanted = json.dumps([about for _, about in found], sort_keys=True)
+    if usable is not None and wanted in usable:
+        return
     answers = _tried(wanted)
     if problems := [
         Problem(where, words + _in_code(about["class"], code))
@@ -31,7 +39,8 @@ def check_classes(spec: SweepSpec, code: Path | None = None) -> None:
         if words is not None
     ]:
         raise InvalidSpecError(problems)
-    _remember(wanted)
+    if usable is not None:
+        usable.add(wanted)
 
 
 def _named(spec: SweepSpec) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
@@ -44,18 +53,7 @@ def _named(spec: SweepSpec) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
             yield (*where, "pruner"), {"kind": "pruner", "class": rule.pruner, "args": rule.args}
 
 
-_known: set[str] = set()  # usable ones; a form repeats the check with each change of a sweep file
-_MOST_KNOWN = 100
-
-
-def _remember(wanted: str) -> None:
-    if len(_known) < _MOST_KNOWN:
-        _known.add(wanted)
-
-
 def _tried(wanted: str) -> list[str | None]:
-    if wanted in _known:
-        return [None] * len(json.loads(wanted))
     command = [sys.executable, "-P", "-m", "podium.sweep.search.custom_class_check", str(os.getpid())]
     try:
         done = subprocess.run(

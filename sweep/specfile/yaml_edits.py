@@ -120,7 +120,7 @@ def _edits(text: _Text, node: Node, old: Plain, new: Plain) -> Iterator[_Edit]:
             yield _Edit(start, end, _lines(added))
             added = []
         elif not _same(old[name], new[name]):
-            yield from _changed(text, key, value, old[name], new[name])
+            yield from _changed(text, key, node=value, old=old[name], new=new[name])
     if added:
         end = text.start_of(_last_line(node) + 1)
         yield _Edit(end, end, _lines(added))

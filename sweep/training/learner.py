@@ -69,7 +69,7 @@ class Learner:
 
     def measure(self) -> Mapping[str, float]:
         """The criterion's metrics on the validation split."""
-        return evaluate(self.model, self.criterion, self.data, "validation", self.device)
+        return evaluate(self.model, self.criterion, data=self.data, split="validation", device=self.device)
 
 
 def evaluate(
@@ -106,13 +106,13 @@ def architecture_of(
         "classes": len(data.classes),
         "labels": data.classes,
         "mean": data.mean,
-        "deviation": data.deviation,
+        "deviation": data.std,
         "data": spec["data"],
         "split": split,
         "rows_sha256": data.sha256,
     }
     if data.task == "regression":
-        architecture |= {"target_mean": data.target_mean, "target_deviation": data.target_deviation}
+        architecture |= {"target_mean": data.target_mean, "target_deviation": data.target_std}
     return architecture
 
 

@@ -67,5 +67,5 @@ class Regression:
 def criterion_of(data: Dataset, device: torch.device) -> Criterion:
     """The criterion for the task of `data`, on `device`."""
     if data.task == "regression":
-        return Regression(torch.tensor(data.target_deviation, dtype=torch.float32, device=device))
+        return Regression(torch.tensor(data.target_std, dtype=torch.float32, device=device))
     return Classification()

@@ -46,7 +46,9 @@ class CheckpointMethods:
         self._check_saves("save_checkpoint")
         from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
 
-        trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
+        trial_checkpoints.save(
+            self.directory.checkpoint, model, optimizer=optimizer, epoch=epoch, extra=extra, owner=self._identity()
+        )
         self.interval_end.saved(int(epoch))
 
     def ends_interval(self, step: int) -> bool:

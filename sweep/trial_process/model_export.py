@@ -61,7 +61,9 @@ def save(
     model = _unwrapped(model)
     weights = weight_files.weights_of(model)
     with _preserved_state(model):
-        found = _export(assignment, model, weights, example, outputs, classes, params)
+        found = _export(
+            assignment, model, weights=weights, example=example, outputs=outputs, classes=classes, params=params
+        )
     header, extra = found if isinstance(found, tuple) else (found, {})
     weight_files.write_tensors({**weights, **extra}, path, {**metadata, HEADER: header.to_json()})
     return header
@@ -171,7 +173,7 @@ def _export(
     header = _read_back(header)
     flat = rows.reshape(len(rows), -1).float()
     _check_dtype(rows, flat)
-    _check_rebuilt(build, header, model, weights, flat, answers)
+    _check_rebuilt(build, header, model=model, weights=weights, flat=flat, answers=answers)
     return header, {EXAMPLE: flat.cpu().contiguous(), ANSWERS: answers.cpu().contiguous()}
 
 

@@ -1,4 +1,4 @@
-"""Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them; pure, trial process.
+"""Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them; trial process.
 
 Optuna is not imported here, since its import takes time in every trial. If the user's code has imported it, Optuna's
 own enum members are used, so that comparisons by `is` hold. Comparisons by `==` always hold: both are integers.

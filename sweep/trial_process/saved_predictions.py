@@ -47,7 +47,9 @@ def save(
     _check_names(predictions, targets, data)
     if outputs is not None and outputs not in set(Outputs):
         raise UserCodeError(f"save_predictions(outputs={outputs!r}): expected one of {', '.join(Outputs)}")
-    checked = {split: _checked(split, predictions[split], targets, outputs, data) for split in predictions}
+    checked = {
+        split: _checked(split, predictions[split], targets=targets, outputs=outputs, data=data) for split in predictions
+    }
     arrays = {split: each.predictions for split, each in checked.items()}
     if len({array.shape[1] for array in arrays.values()}) > 1:
         shapes = ", ".join(f"{split} {array.shape}" for split, array in arrays.items())

@@ -44,11 +44,18 @@ class Suggestions:
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
     ) -> float:
         """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
-        return float(cast(float, self._suggest(name, suggested_distributions.float_range(name, low, high, step, log))))
+        return float(
+            cast(
+                float,
+                self._suggest(name, suggested_distributions.float_range(name, low, high=high, step=step, log=log)),
+            )
+        )
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
         """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
-        return int(cast(int, self._suggest(name, suggested_distributions.int_range(name, low, high, step, log))))
+        return int(
+            cast(int, self._suggest(name, suggested_distributions.int_range(name, low, high=high, step=step, log=log)))
+        )
 
     def suggest_categorical(self, name: str, choices: Sequence[Scalar]) -> Any:
         """The value of `name`: the planned one, which must be a choice, or one that the search chooses now."""

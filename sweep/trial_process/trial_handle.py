@@ -362,9 +362,13 @@ class Trial(CheckpointMethods, Suggestions):
         from podium.sweep.trial_process import model_export, saved_predictions  # torch: only in this process
 
         data = model_export.data_of(self._assignment)
-        saved = saved_predictions.save(self.directory.predictions, predictions, targets, outputs, data)
+        saved = saved_predictions.save(
+            self.directory.predictions, predictions, targets=targets, outputs=outputs, data=data
+        )
         if data is not None and self._is_exportable:
-            model_export.check_predictions(self._assignment, self.directory.model, saved, data, self.device)
+            model_export.check_predictions(
+                self._assignment, self.directory.model, predictions=saved, data=data, device=self.device
+            )
         self.keep(self.directory.predictions)
 
     def save_artifact(self, path: str | Path, name: str | None = None) -> None:

@@ -16,14 +16,14 @@ def sample_range(low: float, high: float, step: float | None, chance: random.Ran
     if isinstance(low, int) and isinstance(high, int):
         return _whole_log(low, high, chance) if log else chance.randrange(low, high + 1, int(step or 1))
     if log:
-        return _log(low, high, low, high, chance)
+        return _log(low, high, low=low, high=high, chance=chance)
     if step is not None:
         return on_step(low, step, chance.randint(0, steps_within(low, high, step)))
     return chance.uniform(low, high)
 
 
 def _whole_log(low: int, high: int, chance: random.Random) -> int:
-    return round(_log(low - 0.5, high + 0.5, low, high, chance))
+    return round(_log(low - 0.5, high + 0.5, low=low, high=high, chance=chance))
 
 
 def _log(first: float, last: float, low: float, high: float, chance: random.Random) -> float:

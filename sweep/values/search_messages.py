@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -53,7 +53,8 @@ class PastTrial:
         return None if self.value is None else (self.value,)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields by name; containers are those of this trial, not copies."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PastTrial:

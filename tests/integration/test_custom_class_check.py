@@ -13,6 +13,7 @@ from podium.sweep.lifecycle.scheduler_ports import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.optuna_class_check import check_classes
+from podium.sweep.specfile.usable_classes import UsableClasses
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState
@@ -62,7 +63,10 @@ def _searched(name: str, **args: Any) -> SweepSpec:
 
 
 def test_usable_classes_pass() -> None:
-    check_classes(_searched("their_samplers:Fine", last=3))
+    usable = UsableClasses()
+    check_classes(_searched("their_samplers:Fine", last=3), usable=usable)
+    check_classes(_searched("their_samplers:Fine", last=3), usable=usable)
+    assert len(usable) == 1
     check_classes(_searched("their_samplers:Chatty"))  # its output is not the answer
     check_classes(spec(early_terminate={"pruner": "optuna.pruners:WilcoxonPruner", "args": {"p_threshold": 0.2}}))
     check_classes(spec())

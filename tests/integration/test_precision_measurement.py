@@ -41,7 +41,7 @@ def trained(folder: Path, layers: Callable[[], nn.Sequential] | None = None, *, 
     settings = {"hidden": hidden, "layers": 2, "dropout": 0.0, "activation": "relu"}
     architecture = {
         "model": "mlp", "settings": settings, "image": list(data.image), "classes": 10, "mean": data.mean,
-        "deviation": data.deviation, "labels": [str(n) for n in range(10)], "data": DATA, "split": SPLIT,
+        "deviation": data.std, "labels": [str(n) for n in range(10)], "data": DATA, "split": SPLIT,
     }  # fmt: skip
     torch.manual_seed(0)
     model = models.build(architecture)

@@ -56,13 +56,13 @@ def run(
     Uses the running service, or starts one for this sweep. Ctrl-C cancels the sweep. Exits with 0 if it finished,
     with 1 otherwise.
     """
-    output, submission = lazy.terminal_output, lazy.sweep_file_validation
+    output, submission = lazy.terminal_output, lazy.sweep_file_document
     read, document, _ = submission.read(file)
     submission.print_notes(read)
     if project is not None:
         document = {**document, "project": project}
     with lazy.service_for_command.service(data_dir.absolute(), devices) as client:
-        sweep = submission.submit(client, read, document)
+        sweep = submission.submit(client.submit, read, document)
         with lazy.service_for_command.cancelled_on_interrupt(client, sweep["id"]):
             if as_json:
                 sweep = client.wait(sweep["id"])

@@ -28,11 +28,11 @@ def validate(
     Prints the search space, three samples, the code, the data and the number of devices. Exits with 2 if the file is
     invalid.
     """
-    submission = lazy.sweep_file_validation
+    submission = lazy.sweep_file_document
     try:
         read, document, code = submission.read(file)
         size = submission.packed_bytes(read, document)
-        notes = [*read.notes, *submission.advice(read, document, data_dir)]
+        notes = [*read.notes, *lazy.sweep_file_validation.advice(read, document, data_dir)]
     except InvalidSpecError as error:
         if not as_json:
             raise

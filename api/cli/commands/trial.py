@@ -49,7 +49,9 @@ def list_trials(
     figures = [] if columns is None else [name for name in _SEPARATOR.split(columns.strip()) if name]
     with lazy.Client.of(data_dir) as client:
         names = lazy.sweep_output.objectives(client.sweep(sweep_id))
-        trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text, figures)
+        trials = client.trials(
+            sweep_id, sort, state=None if state is None else state.value, filter=filter_text, metrics=figures
+        )
         found = list(itertools.islice(trials, limit))
     if as_json:
         output.print_json(found)

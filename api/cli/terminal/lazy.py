@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.api.client import service_for_command as service_for_command
     from podium.api.client import sweep_chains as sweep_chains
     from podium.api.client import sweep_export as sweep_export
+    from podium.api.client import sweep_file_document as sweep_file_document
     from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
@@ -58,6 +59,7 @@ _MODULES = {
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
+    "sweep_file_document": "podium.api.client",
     "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
     "node_process": "podium.api.serve",

@@ -30,8 +30,8 @@ class Drain(BaseModel):
 def list_devices(service: ServiceContext = context) -> list[DeviceView]:
     """Every device with its running trial or idle reason, and the ensemble members on it."""
     with service.database.read() as connection:
-        aside = devices.drained(connection)
-        return [DeviceView.of(row, aside.get(row.id)) for row in devices.all_of(connection)]
+        drained = devices.drained(connection)
+        return [DeviceView.of(row, drained.get(row.id)) for row in devices.all_of(connection)]
 
 
 @router.post("/{device_id}/drain", dependencies=[admin])

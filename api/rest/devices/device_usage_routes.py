@@ -70,7 +70,9 @@ def read_timeline_usage(
         raise BadRequestError("`from_s` must be before `to_s` and before now")
     with service.database.read() as connection:
         known = {*(row.id for row in devices.all_of(connection)), *device_history.known(connection)}
-        found = device_usage.of_devices(connection, sorted(known, key=node_name), since, until, points)
+        found = device_usage.of_devices(
+            connection, sorted(known, key=node_name), since=since, until=until, buckets=points
+        )
     return TimelineUsageView(
         from_s=since, to_s=until, devices=[DeviceUsageView.of(name, rows) for name, rows in found.items()]
     )

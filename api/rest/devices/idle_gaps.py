@@ -22,7 +22,7 @@ class GapReason(StrEnum):
     CHOOSING = "choosing"  # the search was proposing the next trial
     IDLE = "idle"  # no trial to run, or none allowed to
     DEDICATED = "dedicated"
-    ASIDE = RecordedState.DRAINED.value
+    DRAINED = RecordedState.DRAINED.value
     LOST = "lost"
     STARTING = "starting"
     DOWN = "down"
@@ -33,7 +33,7 @@ class GapReason(StrEnum):
 OPEN = (GapReason.BETWEEN, GapReason.CHOOSING, GapReason.IDLE)
 _OF_STATE: dict[str, GapReason] = {
     RecordedState.DEDICATED: GapReason.DEDICATED,
-    RecordedState.DRAINED: GapReason.ASIDE,
+    RecordedState.DRAINED: GapReason.DRAINED,
     RecordedState.LOST: GapReason.LOST,
     RecordedState.STARTING: GapReason.STARTING,
     RecordedState.DOWN: GapReason.DOWN,

@@ -50,12 +50,12 @@ class DeviceView(View):
     changed_at: datetime  # last change of state or reason
 
     @classmethod
-    def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:
-        """`aside` is the reason of a drain; it is shown before the scheduler applies it."""
+    def of(cls, row: DeviceRow, drain_reason: str | None) -> DeviceView:
+        """`drain_reason` is the reason of a drain; it is shown before the scheduler applies it."""
         view = cls.model_validate(row)
-        if aside is not None and row.state in USABLE_DEVICE_STATES:
-            return view.model_copy(update={"state": DeviceState.DRAINED, "reason": aside})
-        if aside is None and row.state is DeviceState.DRAINED:
+        if drain_reason is not None and row.state in USABLE_DEVICE_STATES:
+            return view.model_copy(update={"state": DeviceState.DRAINED, "reason": drain_reason})
+        if drain_reason is None and row.state is DeviceState.DRAINED:
             state = device_state(lost=False, dedicated=False, drained=False, running=row.trial_id is not None)
             return view.model_copy(update={"state": state, "reason": ""})
         return view

@@ -78,7 +78,9 @@ def show_points(
     figures = parse_figures(metrics or ())
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
-        found = chart_points.points(connection, sweep, filter_condition(connection, filter, sweep), max, figures)
+        found = chart_points.points(
+            connection, sweep, where=filter_condition(connection, filter, sweep), most=max, figures=figures
+        )
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
         more = any(name.startswith("params.") and name not in known for name in found.columns)

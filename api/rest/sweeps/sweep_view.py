@@ -80,7 +80,7 @@ def _has_population(row: SweepRow) -> bool:
 
 def _budget(connection: Connection, row: SweepRow, at: float, totals: AttemptTotals | None = None) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms, at, totals))
+    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms=terms, at=at, totals=totals))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

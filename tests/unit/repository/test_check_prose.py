@@ -40,6 +40,20 @@ thrice
     ]
 
 
+def test_comments_and_messages_of_make_are_read(tmp_path: Path) -> None:
+    content = "# thrice\ndemo:\n\t@echo 'make thrice  is run thrice'\n\tthrice --run\n"
+    assert [line for line, _, _ in _found(tmp_path / "Makefile", content)] == [1, 3]
+
+
+def test_every_room_is_checked() -> None:
+    paths = [ROOT / path for path in check_prose.Rules.read().paths]
+    rooms = [
+        path.parent for package in ("sweep", "ensemble", "api", "db") for path in ROOT.glob(f"{package}/*/__init__.py")
+    ]
+    public = (ROOT / "src" / "podium").glob("*.py")
+    assert [each for each in [*rooms, *public] if not any(each.is_relative_to(path) for path in paths)] == []
+
+
 def test_python_docstrings_messages_and_comments_are_read(tmp_path: Path) -> None:
     content = '''"""First line.
 

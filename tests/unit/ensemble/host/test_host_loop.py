@@ -680,7 +680,7 @@ def test_dedicated_member_waits_for_a_running_trial(make_host: MakeRig) -> None:
     rig.step()
     rig.device("cpu-0", "dedicated", "to member 0")
     rig.step(1)
-    assert rig.workers.placed == [], "the scheduler has set it aside, but its trial runs"
+    assert rig.workers.placed == [], "the scheduler has drained it, but its trial runs"
 
 
 def test_dedicated_members_share_devices_when_devices_are_fewer(make_host: MakeRig) -> None:

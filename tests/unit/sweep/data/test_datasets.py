@@ -71,7 +71,7 @@ def test_idx_files_load(make_files: MakeFiles, tmp_path: Path, rename: Callable[
     assert np.array_equal(loaded.targets[:TRAIN], np.arange(TRAIN) % CLASSES)
     assert (loaded.image, len(loaded.classes)) == ((1, SIDE, SIDE), CLASSES)
     train, _ = loaded.split("train")
-    assert loaded.mean == pytest.approx(train.mean()) and loaded.deviation == pytest.approx(train.std())
+    assert loaded.mean == pytest.approx(train.mean()) and loaded.std == pytest.approx(train.std())
     assert loaded.task == "classification" and loaded.targets.dtype == np.int64 and not loaded.target_mean
 
 
@@ -182,9 +182,9 @@ def test_each_column_has_its_own_moments(tmp_path: Path) -> None:
     loaded = datasets.load(DIABETES, SPLIT, tmp_path)
     inputs, targets = loaded.split("train")
     assert loaded.mean == pytest.approx(inputs.mean(axis=0), rel=1e-5)
-    assert loaded.deviation == pytest.approx(inputs.std(axis=0), rel=1e-5)
+    assert loaded.std == pytest.approx(inputs.std(axis=0), rel=1e-5)
     assert loaded.target_mean == pytest.approx(targets.mean(axis=0), rel=1e-5)
-    assert loaded.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+    assert loaded.target_std == pytest.approx(targets.std(axis=0), rel=1e-5)
 
 
 def test_constant_column_has_deviation_1() -> None:
@@ -302,7 +302,7 @@ def test_folds_have_own_moments_and_keep_other_splits(tmp_path: Path) -> None:
     for fold in folds:
         inputs, targets = fold.split("train")
         assert fold.mean == pytest.approx(inputs.mean(axis=0), rel=1e-5)
-        assert fold.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+        assert fold.target_std == pytest.approx(targets.std(axis=0), rel=1e-5)
         for name in ("calibration", "test"):
             assert np.array_equal(fold.rows[name], whole.rows[name])
     assert whole.sha256 == datasets.load(DIABETES, SPLIT | {"folds": 3}, tmp_path).sha256

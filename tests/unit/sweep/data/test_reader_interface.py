@@ -82,7 +82,7 @@ def test_numeric_target_loads(tmp_path: Path, kind: str) -> None:
     assert (loaded.classes, loaded.name) == (("y",), file.name)
     train, targets = loaded.split("train")
     assert loaded.mean == pytest.approx(train.mean(axis=0), rel=1e-5)
-    assert loaded.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+    assert loaded.target_std == pytest.approx(targets.std(axis=0), rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", WRITERS)

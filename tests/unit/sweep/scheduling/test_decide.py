@@ -49,6 +49,7 @@ from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.slot_events import Ended, Event, Reported
 from podium.sweep.values.states import SweepState, TrialState
+from tests.pure_modules import pure_modules
 from tests.repository import ROOT
 from tests.specs import spec
 
@@ -218,36 +219,26 @@ def test_every_message_and_event_has_a_handler() -> None:
 
 # Structure of the code.
 
-PURE = (
-    "active_sweeps", "ask_pacing", "assignment_builder", "attempt_events", "command_handler", "decide", "decision",
-    "device_availability", "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial",
-    "past_trials", "scheduler_state", "search_and_cleanup_actions", "search_answers", "slot_watchdog", "sweep_budget",
-    "sweep_endings", "trial_placement", "wait_and_idle_reasons",
-)  # fmt: skip
-IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
+OWNERS = [
+    *pure_modules(SCHEDULING),
+    *(SCHEDULING / f"{name}.py" for name in ("scheduler", "action_executor", "change_buffer")),
+]
 
 
-@pytest.mark.parametrize("module", PURE)
-def test_pure_module_imports_no_clock_thread_or_database(module: str) -> None:
-    assert [name for name in _imports(SCHEDULING / f"{module}.py") if name.startswith(IMPURE)] == []
-
-
-@pytest.mark.parametrize("module", [*PURE, "scheduler", "action_executor", "change_buffer"])
-def test_only_owner_assigns_its_attributes(module: str) -> None:
+@pytest.mark.parametrize("path", OWNERS, ids=lambda path: path.stem)
+def test_only_owner_assigns_its_attributes(path: Path) -> None:
     """No assignment to attributes of anything but `self`; a class method may set up what it has just constructed."""
-    assert list(_foreign_assignments(ast.parse((SCHEDULING / f"{module}.py").read_text()))) == []
+    assert list(_foreign_assignments(ast.parse(path.read_text()))) == []
+
+
+def test_decisions_are_pure() -> None:
+    pure = {path.stem for path in pure_modules(SCHEDULING)}
+    assert {"decide", "decision", "scheduler_state", "attempt_events", "command_handler", "trial_placement"} <= pure
+    assert not pure & {"scheduler", "action_executor", "change_buffer"}
 
 
 def test_scheduler_loop_is_under_300_lines() -> None:
     assert len((SCHEDULING / "scheduler.py").read_text().splitlines()) < 300
-
-
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
 
 
 def _foreign_assignments(tree: ast.Module) -> Iterator[str]:

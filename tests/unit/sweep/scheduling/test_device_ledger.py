@@ -83,11 +83,11 @@ def test_a_busy_device_is_stored_as_ready() -> None:
 
 
 def test_free_and_available_agree_with_the_state() -> None:
-    for lost, dedicated, aside, leaving, busy in itertools.product((False, True), repeat=5):
+    for lost, dedicated, drained, leaving, busy in itertools.product((False, True), repeat=5):
         slot = _slot()
         if busy:
             slot.run(_trial(), _assignment())
-        slot.set_closed("for ensemble e" if dedicated else "", "the fan is loud" if aside else "")
+        slot.set_closed("for ensemble e" if dedicated else "", "the fan is loud" if drained else "")
         if leaving:
             slot.leave("its node is removed")
         if lost:
@@ -104,7 +104,7 @@ def test_gpu_that_has_another_number_than_when_it_was_drained_opens_drained() ->
     ledger = DeviceLedger()
     ledger.close({}, [DeviceDrain("gpu-0", "GPU-0a", "broken fan")])
     assert ledger.open(_gpu(0, "GPU-0b"), 0.0).free
-    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).aside == "broken fan"
+    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).drain_reason == "broken fan"
 
 
 def test_gpu_that_is_drained_for_its_failures_stays_so_under_another_number() -> None:
@@ -112,7 +112,7 @@ def test_gpu_that_is_drained_for_its_failures_stays_so_under_another_number() ->
     ledger.open(_gpu(0, "GPU-0a"), 0.0)
     reasons = [ledger.record_failure("gpu-0", trial_id, "pinning") for trial_id in range(FAILURES_IN_A_ROW + 1)]
     assert [reason is not None for reason in reasons] == [False] * (FAILURES_IN_A_ROW - 1) + [True, False]
-    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).aside == reasons[-2]
+    assert ledger.open(_gpu(1, "GPU-0a"), 0.0).drain_reason == reasons[-2]
     assert ledger.open(_gpu(0, "GPU-0b"), 0.0).free
     ledger.close({}, [])
     assert ledger["gpu-1"].free

@@ -85,9 +85,9 @@ class Gangs(RuleBasedStateMachine):
     @rule(device_id=DEVICES)
     def drain_or_return(self, device_id: str) -> None:
         self.promised = None
-        aside = self.rig.recorder.aside
-        if aside.pop(device_id, None) is None:
-            aside[device_id] = "drained on request"
+        drained = self.rig.recorder.drained
+        if drained.pop(device_id, None) is None:
+            drained[device_id] = "drained on request"
         self._run()
 
     @rule()
@@ -186,7 +186,7 @@ class Gangs(RuleBasedStateMachine):
         before, self.promised = self.promised, None
         if held.sweep_id is None or held.reservation is None:
             return
-        if held.reservation.devices & self.rig.recorder.aside.keys():
+        if held.reservation.devices & self.rig.recorder.drained.keys():
             return  # it is computed again when a device becomes free
         holder = self._holder(held.sweep_id)
         if before is not None and before[0] == holder and math.isfinite(before[1]):
@@ -204,7 +204,7 @@ class Gangs(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """No deadlock, no starvation: when all devices are there and all trials end, every sweep ends."""
-        self.rig.recorder.aside.clear()
+        self.rig.recorder.drained.clear()
         for _ in range(200):
             self._run()
             for device_id in self.rig.pool.busy():

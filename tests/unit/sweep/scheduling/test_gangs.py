@@ -129,9 +129,9 @@ def test_gang_stalls_when_all_ranks_are_idle() -> None:
 def test_restarted_scheduler_holds_a_drained_device_of_a_gang() -> None:
     rig = Rig(slots=2)
     rig.submit(run_cap=1, resources={"devices": 2, "processes": "one"})
-    rig.recorder.aside["cpu-1"] = "drained on request"
+    rig.recorder.drained["cpu-1"] = "drained on request"
     rig.restart()
-    rig.recorder.aside.clear()
+    rig.recorder.drained.clear()
     rig.submit(run_cap=1)
     assert rig.pool.busy() == ["cpu-0"] and rig.states(2) == [TrialState.WAITING]
     rig.pool.finish("cpu-0")
@@ -263,7 +263,7 @@ def test_retry_uses_fewer_devices_if_the_sweep_allows_it() -> None:
     rig = Rig(nodes=["a", "a", "a"])
     _gang(rig, resources={"devices": {"min": 2, "max": 3}}, retries={"user": 1})
     assert len(rig.pool.busy()) == 3
-    rig.recorder.aside["cpu-2"] = "broken"
+    rig.recorder.drained["cpu-2"] = "broken"
     rig.pool.fail("cpu-2", message="CUDA error: as played")
     rig.settle()
     rig.pool.open_store(rig.pool.busy()[0])

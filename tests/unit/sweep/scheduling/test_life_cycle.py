@@ -294,17 +294,17 @@ def test_device_is_drained_after_three_consecutive_failures_until_returned(make_
     for _ in range(3):
         rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
         rig.settle()
-    assert "3 consecutive trials failed here" in rig.recorder.aside["cpu-1"]
+    assert "3 consecutive trials failed here" in rig.recorder.drained["cpu-1"]
     assert rig.recorder.devices["cpu-1"].state == "drained"
     assert rig.pool.busy() == ["cpu-0"]
     rig.restart()
     assert rig.pool.busy() == ["cpu-0"]
-    rig.recorder.aside.clear()
+    rig.recorder.drained.clear()
     rig.settle()
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
     rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
     rig.settle()
-    assert rig.recorder.aside == {}, "it starts with no counted failures"
+    assert rig.recorder.drained == {}, "it starts with no counted failures"
 
 
 def test_trial_failures_are_not_counted_against_device(rig: Rig) -> None:
@@ -320,7 +320,7 @@ def test_trial_failures_are_not_counted_against_device(rig: Rig) -> None:
     ):
         rig.pool.fail("cpu-0", cause)
         rig.settle()
-    assert rig.recorder.aside == {}
+    assert rig.recorder.drained == {}
 
 
 def test_one_repeatedly_failing_trial_does_not_set_device_aside(rig: Rig) -> None:
@@ -328,7 +328,7 @@ def test_one_repeatedly_failing_trial_does_not_set_device_aside(rig: Rig) -> Non
     for _ in range(5):
         rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
         rig.settle()
-    assert rig.recorder.aside == {}
+    assert rig.recorder.drained == {}
 
 
 def test_memory_failures_have_own_retries_and_mark_values_infeasible(rig: Rig) -> None:
@@ -392,7 +392,7 @@ def test_device_of_another_machine_is_drained_when_its_disk_is_full(make_rig: Ma
     for _ in range(3):
         rig.pool.fail("b:cpu-0", Cause.DISK_FULL, "no space left on the disk of this node")
         rig.settle()
-    assert "no space left" in rig.recorder.aside["b:cpu-0"]
+    assert "no space left" in rig.recorder.drained["b:cpu-0"]
 
 
 def test_slot_lost_with_its_node_has_cause_node_lost(rig: Rig) -> None:
@@ -608,7 +608,7 @@ def test_waiting_sweep_reports_reason(rig: Rig) -> None:
     assert wait(rig, 2) is None
     rig.submit(run_cap=4)
     assert wait(rig, 3) == Wait(WaitReason.DEVICES_BUSY, "every device is busy: sweep 2 runs")
-    rig.recorder.aside["cpu-0"] = "drained on request"
+    rig.recorder.drained["cpu-0"] = "drained on request"
     rig.settle()
     rig.pool.finish("cpu-0")
     rig.settle()
@@ -629,7 +629,7 @@ def test_an_open_sweep_keeps_no_reason_of_an_earlier_state(rig: Rig) -> None:
 def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     rig.submit(run_cap=4)
-    rig.recorder.aside |= {"cpu-0": "it is hot", "cpu-1": "it is loud"}
+    rig.recorder.drained |= {"cpu-0": "it is hot", "cpu-1": "it is loud"}
     steer(rig, SweepState.STOPPING)
     own = rig.sweep().reason
     rig.pool.finish("cpu-1")
@@ -639,7 +639,7 @@ def test_stopping_sweep_reports_what_its_last_trials_wait_for(make_rig: MakeRig)
     left = "no device is available for trials: cpu-0 is drained (it is hot); cpu-1 is drained (it is loud)"
     assert wait(rig) == Wait(WaitReason.DEVICES_CLOSED, left)
     assert rig.sweep().reason == own
-    del rig.recorder.aside["cpu-1"]
+    del rig.recorder.drained["cpu-1"]
     tick(rig)
     assert rig.pool.busy() == ["cpu-1"]
     assert (rig.sweep().reason, rig.sweep().wait) == (own, None)
@@ -891,7 +891,7 @@ def test_full_data_disk_fails_no_trial_or_device_and_delays_placement(rig: Rig) 
     for round_ in range(5):
         rig.pool.end("cpu-0", CANCELLED, cause=Cause.DISK_FULL)
         rig.settle()
-        assert rig.pool.busy() == [] and rig.recorder.aside == {}
+        assert rig.pool.busy() == [] and rig.recorder.drained == {}
         if round_ == 3:
             rig.restart()  # the count of interruptions starts again
         tick(rig, int(FULL_S) + 1)
@@ -926,7 +926,7 @@ def test_full_trial_file_system_counts_as_failure_and_stops_no_other_sweep(rig: 
             rig.pool.finish(device)
         rig.settle()
         assert rig.pool.busy(), "placement stopped"
-    assert rig.recorder.aside == {}
+    assert rig.recorder.drained == {}
     assert rig.states(1) == [FAILED]
     assert len(rig.trials(1)[0].attempts) == 3
     assert "/dev/shm" in rig.sweep(1).reason
@@ -949,7 +949,7 @@ def test_device_is_drained_when_pinning_fails_for_three_trials(rig: Rig) -> None
     for _ in range(3):
         rig.pool.fail("cpu-0", Cause.PINNING, "PinningError: pinning failed")
         rig.settle()
-    assert "pinning failed" in rig.recorder.aside["cpu-0"]
+    assert "pinning failed" in rig.recorder.drained["cpu-0"]
 
 
 def test_alternating_sweeps_do_not_write_wait_reason_per_turn(rig: Rig) -> None:

@@ -291,7 +291,7 @@ def test_slot_that_sends_is_not_released() -> None:
 def test_drained_device_finishes_its_transfer(rig: Rig) -> None:
     rig.submit(run_cap=2)
     release(rig)
-    rig.recorder.aside["cpu-0"] = "drained on request"
+    rig.recorder.drained["cpu-0"] = "drained on request"
     rig.settle()
     rig.pool.finish("cpu-0")
     arrive(rig)

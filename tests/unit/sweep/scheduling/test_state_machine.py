@@ -105,9 +105,9 @@ class LifeCycle(RuleBasedStateMachine):
     @precondition(lambda self: self.can_write())
     @rule(device_id=DEVICES)
     def drain_or_return(self, device_id: str) -> None:
-        aside = self.rig.recorder.aside
-        if aside.pop(device_id, None) is None:
-            aside[device_id] = "drained on request"
+        drained = self.rig.recorder.drained
+        if drained.pop(device_id, None) is None:
+            drained[device_id] = "drained on request"
         self.rig.settle()
 
     # Actions of slots and the machine.
@@ -236,7 +236,7 @@ class LifeCycle(RuleBasedStateMachine):
         """When the disk and the devices are available again, every sweep ends."""
         rig = self.rig
         rig.recorder.full = False
-        rig.recorder.aside.clear()
+        rig.recorder.drained.clear()
         rig.settle()
         for sweep_id, sweep in rig.recorder.sweeps.items():
             if sweep.state is SweepState.PAUSED:

@@ -13,6 +13,13 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
+from podium.sweep.protocol.search_process_messages import (
+    ProposalFailed,
+    SamplerExhausted,
+    SamplerUnusable,
+    SearchProcessEnded,
+    SearchReady,
+)
 from podium.sweep.search.custom_class_loading import load_pruner, load_sampler
 from podium.sweep.search.samplers import AskContext, sampler_of
 from podium.sweep.search.search_client import OnMessage, Proposer
@@ -305,7 +312,7 @@ def test_scheduler_process_does_not_import_class(bench: _Bench) -> None:
 
 def test_unusable_class_fails_sweep_immediately(bench: _Bench) -> None:
     bench.thread.ask(deadline_s=600)
-    bench.processes.get(timeout=ANSWER_S).send({"kind": "unusable", "error": "there is no package 'mine'"})
+    bench.processes.get(timeout=ANSWER_S).send(SamplerUnusable("there is no package 'mine'"))
     failed = bench.receive()
     assert isinstance(failed, SearchFailed) and failed.reason == "there is no package 'mine'"
 
@@ -315,7 +322,7 @@ def test_first_trial_waits_until_class_is_loaded(bench: _Bench) -> None:
     process = bench.processes.get(timeout=ANSWER_S)
     with pytest.raises(queue.Empty):
         bench.inbox.get(timeout=0.3)
-    process.send({"kind": "ready"})
+    process.send(SearchReady())
     process.asked.get(timeout=ANSWER_S)
     asked = bench.receive()  # its deadline had passed
     assert isinstance(asked, TrialProposed) and asked.planned is not None
@@ -325,15 +332,15 @@ def test_first_trial_waits_until_class_is_loaded(bench: _Bench) -> None:
 def test_failing_sampler_falls_back_to_random_and_finally_fails_sweep(bench: _Bench) -> None:
     bench.thread.ask(deadline_s=600)
     process = bench.processes.get(timeout=ANSWER_S)
-    process.send({"kind": "ready"})
+    process.send(SearchReady())
     for _ in range(MAX_FAILURES - 1):
-        process.send({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
+        process.send(ProposalFailed(process.asked.get(timeout=ANSWER_S), "ValueError: no"))
         asked = bench.receive()
         assert isinstance(asked, TrialProposed) and asked.planned is not None
         assert (asked.planned.sampler, asked.planned.fallback_reason) == ("random", FallbackReason.FAILED)
         assert asked.planned.fallback_error == "ValueError: no"
         bench.thread.ask(deadline_s=600)
-    process.send({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
+    process.send(ProposalFailed(process.asked.get(timeout=ANSWER_S), "ValueError: no"))
     failed = bench.receive()
     assert isinstance(failed, SearchFailed) and failed.reason == "my_samplers:Recording failed: ValueError: no"
 
@@ -341,7 +348,7 @@ def test_failing_sampler_falls_back_to_random_and_finally_fails_sweep(bench: _Be
 def test_repeatedly_ending_process_fails_sweep(bench: _Bench) -> None:
     bench.thread.ask(deadline_s=600)
     for _ in range(Proposer.STARTS):
-        bench.processes.get(timeout=ANSWER_S).send({"kind": "gone"})
+        bench.processes.get(timeout=ANSWER_S).send(SearchProcessEnded())
     failed = bench.receive()
     assert isinstance(failed, SearchFailed) and "ended 3 times" in failed.reason
 
@@ -349,8 +356,8 @@ def test_repeatedly_ending_process_fails_sweep(bench: _Bench) -> None:
 def test_exhausted_sampler_ends_asks(bench: _Bench) -> None:
     bench.thread.ask(deadline_s=600)
     process = bench.processes.get(timeout=ANSWER_S)
-    process.send({"kind": "ready"})
-    process.send({"kind": "exhausted", "number": process.asked.get(timeout=ANSWER_S)})
+    process.send(SearchReady())
+    process.send(SamplerExhausted(process.asked.get(timeout=ANSWER_S)))
     asked = bench.receive()
     assert isinstance(asked, TrialProposed) and asked.planned is None
     assert threading.active_count() > 1  # the thread still handles results

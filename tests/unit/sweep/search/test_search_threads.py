@@ -12,7 +12,20 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, TrialProposed
-from podium.sweep.search.search_client import OnMessage, opening_lines
+from podium.sweep.protocol.search_process_messages import (
+    ProposalComputed,
+    ProposalFailed,
+    ProposalRequested,
+    SearchOpening,
+    SearchProcessEnded,
+    SearchReady,
+    SearchReply,
+    SearchRequest,
+    TrialChanged,
+    decode_reply,
+    encode_request,
+)
+from podium.sweep.search.search_client import OnMessage, ProcessMessage, opening_lines
 from podium.sweep.search.search_limits import LIMITS, SearchLimits
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import MAX_SHOWN, SearchThread
@@ -47,13 +60,13 @@ class FakeProcess:
     def close(self) -> None:
         self.closed.set()
 
-    def send(self, **message: Any) -> None:
+    def send(self, message: ProcessMessage) -> None:
         self._on_message(message)
 
     def propose(self, x: float) -> int:
         """Answer the next request; returns its number."""
         number = self.asked.get(timeout=ANSWER_S)
-        self.send(kind="proposed", number=number, params={"x": x}, attributes={"podium:told": 0})
+        self.send(ProposalComputed(TrialPlan(number, {"x": x}, "gp", {"podium:told": 0})))
         return number
 
 
@@ -75,7 +88,7 @@ class Bench:
     def process(self, *, ready: bool = True) -> FakeProcess:
         process = self.processes.get(timeout=ANSWER_S)
         if ready:
-            process.send(kind="ready")
+            process.send(SearchReady())
         return process
 
     def answer(self) -> TrialPlan:
@@ -158,7 +171,7 @@ def test_clone_waits_for_earlier_asks_and_needs_no_sampler(bench: Bench) -> None
 def test_failed_proposal_is_drawn_at_random(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
-    process.send(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: no")
+    process.send(ProposalFailed(process.asked.get(timeout=ANSWER_S), "ValueError: no"))
     failed = bench.answer()
     assert (failed.sampler, failed.fallback_reason) == ("random", FallbackReason.FAILED)
     assert failed.fallback_error == "ValueError: no"
@@ -171,7 +184,7 @@ def test_failed_proposal_is_drawn_at_random(bench: Bench) -> None:
 def test_the_error_of_a_sampler_is_stored_up_to_a_limit(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     process = bench.process()
-    process.send(kind="failed", number=process.asked.get(timeout=ANSWER_S), error="ValueError: " + 5_000 * "x")
+    process.send(ProposalFailed(process.asked.get(timeout=ANSWER_S), "ValueError: " + 5_000 * "x"))
     failed = bench.answer()
     assert failed.fallback_error is not None and len(failed.fallback_error) == MAX_SHOWN
 
@@ -179,7 +192,7 @@ def test_the_error_of_a_sampler_is_stored_up_to_a_limit(bench: Bench) -> None:
 def test_ended_process_is_restarted_limited_times(bench: Bench) -> None:
     bench.thread.ask(deadline_s=LONG_S)
     for _ in range(3):
-        bench.process().send(kind="gone")
+        bench.process().send(SearchProcessEnded())
     assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED
     bench.thread.ask(deadline_s=LONG_S)
     assert bench.answer().fallback_reason is FallbackReason.PROCESS_ENDED
@@ -245,15 +258,11 @@ def test_late_proposal_can_be_replayed() -> None:
 # The code of the search process, in the test's process.
 
 
-def _answers(searched: SweepSpec, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+def _replies(searched: SweepSpec, *requests: SearchRequest) -> list[SearchReply]:
     output = io.StringIO()
-    opening: dict[str, Any] = {"spec": searched.to_json(), "earlier": []}
-    serve(iter([json.dumps(request) for request in (opening, *requests)]), output)
-    return [json.loads(line) for line in output.getvalue().splitlines()]
-
-
-def _trial(past: PastTrial) -> dict[str, Any]:
-    return {"kind": "trial", "trial": past.to_dict()}
+    opening = SearchOpening(searched.to_json())
+    serve(iter([encode_request(request) for request in (opening, *requests)]), output)
+    return [decode_reply(line) for line in output.getvalue().splitlines()]
 
 
 @pytest.mark.parametrize("method", ["tpe", "cmaes", "nsga2", "qmc"])
@@ -262,30 +271,20 @@ def test_process_proposes_same_as_search(method: str) -> None:
     past = [
         PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler=method, attributes={}) for n in range(15)
     ]
-    ready, proposed = _answers(searched, *map(_trial, past), {"kind": "ask", "number": 15})
+    ready, computed = _replies(searched, *map(TrialChanged, past), ProposalRequested(15))
     planned = Search(searched, past).ask()
-    assert ready == {"kind": "ready"}
-    assert planned is not None
-    assert (proposed["kind"], proposed["params"]) == ("proposed", planned.params)
-    assert proposed["attributes"].keys() == planned.attributes.keys()
+    assert ready == SearchReady()
+    assert planned is not None and isinstance(computed, ProposalComputed)
+    assert (computed.planned.params, computed.planned.sampler) == (planned.params, method)
+    assert computed.planned.attributes.keys() == planned.attributes.keys()
 
 
 def test_process_reports_error_and_continues() -> None:
-    past = [_trial(PastTrial(0, TrialState.RUNNING, {"x": 0.5}))]
-    _, failed, proposed = _answers(
-        spec(method="tpe"), {"kind": "ask", "number": 7}, *past, {"kind": "ask", "number": 1}
-    )
-    assert (failed["kind"], failed["number"]) == ("failed", 7)
-    assert "asked for trial 7" in failed["error"]
-    assert (proposed["kind"], proposed["number"]) == ("proposed", 1)
-
-
-def test_past_trial_is_unchanged_after_json_round_trip() -> None:
-    past = PastTrial(
-        4, TrialState.PRUNED, {"x": 0.1, "y": None}, reports={3: 0.5}, attributes={"a": [1]}, sampler="tpe",
-        values=(0.1, 2.0), constraints={"size": -1.0}, distributions={"z": {"min": 1, "max": 2}},
-    )  # fmt: skip
-    assert PastTrial.from_dict(json.loads(json.dumps(past.to_dict()))) == past
+    changed = TrialChanged(PastTrial(0, TrialState.RUNNING, {"x": 0.5}))
+    _, failed, computed = _replies(spec(method="tpe"), ProposalRequested(7), changed, ProposalRequested(1))
+    assert isinstance(failed, ProposalFailed) and failed.number == 7
+    assert "asked for trial 7" in failed.error
+    assert isinstance(computed, ProposalComputed) and computed.planned.number == 1
 
 
 CURVE = {step: step / 1000 for step in range(1000)}
@@ -323,6 +322,6 @@ def test_retried_trial_keeps_all_reports() -> None:
 
 
 def test_search_without_pruner_prunes_nothing() -> None:
-    search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), judges=False)
+    search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), prunes=False)
     search.ask()
     assert not search.report(0, 0, 0.9).prune
