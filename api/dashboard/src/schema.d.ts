@@ -588,6 +588,8 @@ export interface paths {
         /**
          * Remove Node
          * @description Ask a node to leave after its running trials have ended. A silent node is forgotten at once.
+         *
+         *     409 for a node that is refused.
          */
         delete: operations["remove_node_api_v1_nodes__name__delete"];
         options?: never;
@@ -3505,7 +3507,7 @@ export interface components {
          * @description The state of a node. The values are those in the REST API.
          * @enum {string}
          */
-        NodeState: "ready" | "silent" | "leaving" | "drained";
+        NodeState: "ready" | "refused" | "silent" | "leaving" | "drained";
         /**
          * NodeView
          * @description Another machine that has joined the service, by the last report of its agent.
@@ -3542,6 +3544,8 @@ export interface components {
             python_version: string;
             /** Ray Version */
             ray_version: string;
+            /** Refused */
+            refused: string;
             /**
              * Reported At
              * Format: date-time
