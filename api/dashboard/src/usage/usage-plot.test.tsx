@@ -41,7 +41,7 @@ async function picture(shown: Shown) {
   exported.length = 0;
   await userEvent.click(screen.getByRole("button", { name: `Export ${measure.name}` }));
   await userEvent.click(screen.getByRole("button", { name: "PNG", hidden: true }));
-  const [{ figure }] = exported as [{ figure: Figure }];
+  const figure = exported[0]!.figure;
   const { context, calls, named } = recordingContext();
   figure.draw(context, figure.size ?? { width: 900, height: 320 });
   const clip = calls.findIndex(call => call.name === "clip");

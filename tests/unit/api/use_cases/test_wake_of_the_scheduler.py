@@ -12,6 +12,7 @@ from podium.api.use_cases.device_commands import drain_device, return_device
 from podium.api.use_cases.sweep_commands import command_sweep, extend_sweep
 from podium.api.use_cases.trial_commands import annotate_trial, command_trial
 from podium.db.stores import devices, sweeps
+from podium.sweep.lifecycle.allowed_commands import SweepCommand, TrialCommand
 from podium.sweep.values.errors import NotFoundError, NotPossibleError
 from podium.sweep.values.states import SweepState
 from tests.service_rig import ServiceRig
@@ -47,7 +48,7 @@ def test_command_for_a_sweep_wakes_the_scheduler(
     service: ServiceRig, context: ServiceContext, woken: Callable[[], bool]
 ) -> None:
     sweep_id = service.sweep()
-    command_sweep(context, sweep_id, "pause")
+    command_sweep(context, sweep_id, SweepCommand.PAUSE)
     assert woken() and _state(service, sweep_id) is SweepState.PAUSED
     extend_sweep(context, sweep_id, run_cap=90, priority=None, terms=None)
     assert woken()
@@ -57,14 +58,14 @@ def test_refused_command_changes_nothing_and_wakes_nobody(
     service: ServiceRig, context: ServiceContext, woken: Callable[[], bool]
 ) -> None:
     sweep_id = service.sweep()
-    command_sweep(context, sweep_id, "cancel")
+    command_sweep(context, sweep_id, SweepCommand.CANCEL)
     assert woken()
     with pytest.raises(NotPossibleError):
-        command_sweep(context, sweep_id, "pause")
+        command_sweep(context, sweep_id, SweepCommand.PAUSE)
     with pytest.raises(NotFoundError):
-        command_sweep(context, sweep_id + 1, "pause")
+        command_sweep(context, sweep_id + 1, SweepCommand.PAUSE)
     with pytest.raises(NotFoundError):
-        command_trial(context, 99, "stop")
+        command_trial(context, 99, TrialCommand.STOP)
     assert not woken() and _state(service, sweep_id) is SweepState.CANCELLED
 
 
@@ -88,7 +89,7 @@ def test_drain_and_return_of_a_device_wake_the_scheduler(
 def test_annotation_of_a_trial_concerns_only_readers(
     service: ServiceRig, context: ServiceContext, woken: Callable[[], bool]
 ) -> None:
-    trial_id = service.trial(service.sweep(), 0)
+    trial_id = service.trial(service.sweep(), 0, None)
     annotate_trial(context, trial_id, note="best so far", tags=("good",), added=(), removed=())
     assert not woken()
     assert service.client().get(f"/api/v1/trials/{trial_id}").json()["note"] == "best so far"
