@@ -23,7 +23,7 @@ export function showWithService(children: ReactNode, answers: Answers = {}, role
     sent.push(one);
     const answer = answers[`${one.method} ${path}`];
     if (answer === undefined) return Response.json({ detail: `unexpected ${one.method} ${path}` }, { status: 404 });
-    const value = typeof answer === "function" ? answer(one) : answer;
+    const value = await (typeof answer === "function" ? answer(one) : answer);
     return value instanceof Response ? value : Response.json(value);
   });
   HTMLDialogElement.prototype.showModal ??= vi.fn();

@@ -90,7 +90,7 @@ test("the arrow up starts at the last suggestion", async () => {
   show();
   await screen.findByRole("button", { name: /finished/ });
   await userEvent.type(field(), "optimizer:{ArrowUp}{Enter}");
-  expect(field()).toHaveValue("optimizer:sgd ");
+  expect(field()).toHaveValue("optimizer:sgd");
   expect(filter()).toBe("optimizer:sgd");
 });
 
