@@ -100,18 +100,22 @@ function stroke(
   y: Scale,
 ): void {
   context.beginPath();
-  let isDown = false;
+  const alone: number[] = []; // points between gaps, of which a line shows nothing
+  let length = 0; // of the piece so far
   for (let at = 0; at < xs.length; at += 1) {
     const [px, py] = [x(xs[at] as number), y(ys[at] as number)];
-    if (!(Number.isFinite(px) && Number.isFinite(py))) isDown = false;
-    else if (isDown) context.lineTo(px, py);
-    else {
-      context.moveTo(px, py);
-      isDown = true;
+    if (!(Number.isFinite(px) && Number.isFinite(py))) {
+      if (length === 1) alone.push(at - 1);
+      length = 0;
+      continue;
     }
+    if (length > 0) context.lineTo(px, py);
+    else context.moveTo(px, py);
+    length += 1;
   }
+  if (length === 1) alone.push(xs.length - 1);
   context.stroke();
-  if (xs.length === 1) dot(context, x(xs[0] as number), y(ys[0] as number), 2.5);
+  for (const at of alone) dot(context, x(xs[at] as number), y(ys[at] as number), 2.5);
 }
 
 function fillBand(context: CanvasRenderingContext2D, line: Line, x: Scale, y: Scale, ramp: readonly string[]): void {
