@@ -4,8 +4,9 @@ import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
 import type { Change, Draft, Parsed } from "./draft";
 import { KeyChoice, KeyField } from "./key-fields";
+import { objectivePaths } from "./objective-paths";
 import { kindOf } from "./program";
-import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./yaml-values";
+import { flow, type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
 const MAX_OBJECTIVES = 8;
 const GOALS = [
@@ -24,12 +25,6 @@ const BUILTIN_METRICS: Record<string, string> = {
   val_rmse: "minimize",
   val_mae: "minimize",
 };
-
-/** The path of each objective in the file. */
-export function objectivePaths(document: unknown): string[][] {
-  const several = listAt(document, ["metrics"]);
-  return several.length === 0 ? [["metric"]] : several.map((_, place) => ["metrics", String(place)]);
-}
 
 export function Objectives({ draft }: { draft: Draft }) {
   const paths = objectivePaths(draft.document);

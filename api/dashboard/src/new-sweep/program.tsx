@@ -6,7 +6,7 @@ import { Collapsible } from "./collapsible";
 import { DataForm } from "./data";
 import type { Change, Draft } from "./draft";
 import { KeyChoice, KeyField } from "./key-fields";
-import { objectivePaths } from "./objectives";
+import { objectivePaths } from "./objective-paths";
 import { CodeUpload } from "./upload";
 import { keysAt, quoted, valueAt } from "./yaml-values";
 

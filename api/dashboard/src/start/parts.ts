@@ -1,5 +1,7 @@
 // The parts that pages and tabs consist of, each loaded on first use. Imports none of them, so that the start script
-// can load those of an address while the libraries load.
+// can load those of an address while the libraries load. A page takes its parts from one of the modules below this one.
+import { CHART_PARTS } from "./chart-parts";
+import { TAB_PARTS } from "./tab-parts";
 
 export const PARTS = {
   sweep: () => import("../pages/sweep/page"),
@@ -10,13 +12,8 @@ export const PARTS = {
   ensembles: () => import("../pages/ensembles"),
   ensemble: () => import("../pages/ensemble"),
   devices: () => import("../pages/devices"),
-  curvesTab: () => import("../pages/sweep/curves-tab"),
-  analysisTab: () => import("../pages/sweep/analysis-tab"),
-  devicesTab: () => import("../pages/sweep/devices-tab"),
-  ensembleTab: () => import("../pages/sweep/ensemble-tab"),
-  configurationTab: () => import("../pages/sweep/configuration-tab"),
-  failuresTab: () => import("../pages/sweep/failures-tab"),
-  curveGrid: () => import("../curves/grid"),
+  ...TAB_PARTS,
+  ...CHART_PARTS,
 };
 
 export type PartName = keyof typeof PARTS;

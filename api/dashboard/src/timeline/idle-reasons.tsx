@@ -3,8 +3,9 @@ import { barFigure } from "../charts/bar-figure";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { formatCount, formatDuration, formatShare } from "../format";
+import { reasonsOfAll } from "./reasons";
 import { GAP_KINDS, reasonText } from "./segment-text";
-import { type DeviceLine, isIdleTime, type Reason, reasonsOfAll } from "./segments";
+import { type DeviceLine, isIdleTime, type Reason } from "./segments";
 
 const SHOWN = 8;
 

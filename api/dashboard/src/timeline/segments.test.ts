@@ -1,5 +1,6 @@
 // Bars, gaps and reasons of a device from the columns of the service.
-import { barsOf, type DeviceLine, gapsOf, reasonsOfAll } from "./segments";
+import { reasonsOfAll } from "./reasons";
+import { barsOf, type DeviceLine, gapsOf } from "./segments";
 
 const LINE: DeviceLine = {
   id: "cpu-0",

@@ -1,6 +1,5 @@
-// The items of the timeline: bars and gaps of each device, and the reasons of gaps.
+// The items of the timeline: bars and gaps of each device.
 import type { Schemas } from "../api";
-import { reasonText } from "./segment-text";
 
 export type Timeline = Schemas["TimelineView"];
 export type DeviceLine = Schemas["DeviceTimelineView"];
@@ -60,20 +59,4 @@ export function gapsOf({ gaps, reasons, bars }: DeviceLine, until: number, now: 
     const isOngoing = !isRunning && index === gaps.start_s.length - 1 && end >= until - 0.01;
     return { kind: "gap", start, end: isOngoing ? Math.max(end, now) : end, why, reason, gaps: gaps.gaps[index] ?? 1 };
   });
-}
-
-/** The reasons of all devices, the longest first. */
-export function reasonsOfAll(lines: readonly DeviceLine[]): Reason[] {
-  const all = new Map<string, Reason>();
-  for (const { reasons } of lines)
-    for (const one of reasons) {
-      const key = `${reasonText(one)}/${isIdleTime(one.why)}`; // what is shown: two kinds may have the same text
-      const known = all.get(key);
-      all.set(key, {
-        ...(known && known.total_s > one.total_s ? known : one),
-        total_s: one.total_s + (known?.total_s ?? 0),
-        gaps: one.gaps + (known?.gaps ?? 0),
-      });
-    }
-  return [...all.values()].sort((one, other) => other.total_s - one.total_s);
 }

@@ -1,6 +1,6 @@
 // The curves of a sweep's trials: a grid of all metrics, loaded when the tab is opened.
 import { useFreshness } from "../../charts/queries";
-import { PARTS } from "../../start/parts";
+import { CHART_PARTS } from "../../start/chart-parts";
 import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
@@ -10,7 +10,7 @@ import { Panel } from "../../widgets/panel";
 import { part } from "../../widgets/part";
 import { Empty, QueryResult } from "../../widgets/query-states";
 
-const CurveGrid = part("the charts", () => PARTS.curveGrid().then(module => module.CurveGrid));
+const CurveGrid = part("the charts", () => CHART_PARTS.curveGrid().then(module => module.CurveGrid));
 
 export function CurvesTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");

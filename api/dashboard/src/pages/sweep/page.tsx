@@ -3,7 +3,7 @@ import { ApiError } from "../../api";
 import { ChartsOf } from "../../charts/charts-of";
 import { formatCount } from "../../format";
 import { useFocus } from "../../live";
-import { PARTS } from "../../start/parts";
+import { TAB_PARTS } from "../../start/tab-parts";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
 import { SavedViews } from "../../views/saved-views";
@@ -16,14 +16,14 @@ import { SweepHeader, SweepNotices } from "./header";
 import { StickyHead } from "./sticky-head";
 import { TableTab } from "./table-tab";
 
-const CurvesTab = part("the curves", () => PARTS.curvesTab().then(module => module.CurvesTab));
-const AnalysisTab = part("the analysis", () => PARTS.analysisTab().then(module => module.AnalysisTab));
-const DevicesTab = part("the devices", () => PARTS.devicesTab().then(module => module.DevicesTab));
-const EnsembleTab = part("the ensembles", () => PARTS.ensembleTab().then(module => module.EnsembleTab));
+const CurvesTab = part("the curves", () => TAB_PARTS.curvesTab().then(module => module.CurvesTab));
+const AnalysisTab = part("the analysis", () => TAB_PARTS.analysisTab().then(module => module.AnalysisTab));
+const DevicesTab = part("the devices", () => TAB_PARTS.devicesTab().then(module => module.DevicesTab));
+const EnsembleTab = part("the ensembles", () => TAB_PARTS.ensembleTab().then(module => module.EnsembleTab));
 const ConfigurationTab = part("the configuration", () =>
-  PARTS.configurationTab().then(module => module.ConfigurationTab),
+  TAB_PARTS.configurationTab().then(module => module.ConfigurationTab),
 );
-const FailuresTab = part("the failures", () => PARTS.failuresTab().then(module => module.FailuresTab));
+const FailuresTab = part("the failures", () => TAB_PARTS.failuresTab().then(module => module.FailuresTab));
 const NEXT = [FailuresTab, CurvesTab, AnalysisTab, DevicesTab, EnsembleTab, ConfigurationTab];
 
 const TABS = {

@@ -4,7 +4,7 @@ import { api, done } from "../../api";
 import { useFreshness } from "../../charts/queries";
 import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
-import { PARTS } from "../../start/parts";
+import { CHART_PARTS } from "../../start/chart-parts";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { Panel } from "../../widgets/panel";
 import { part } from "../../widgets/part";
@@ -13,7 +13,7 @@ import { isOver, type Trial } from "./queries";
 
 type Point = [number, number]; // step, value
 
-const CurveGrid = part("the charts", () => PARTS.curveGrid().then(module => module.CurveGrid), 6);
+const CurveGrid = part("the charts", () => CHART_PARTS.curveGrid().then(module => module.CurveGrid), 6);
 
 export function TrialCurves({ trial }: { trial: Trial }) {
   const filter = `id:${trial.id}`;
