@@ -51,7 +51,7 @@ def test_sweep_that_ran_is_finished_after_the_upgrade(
     ended = query(data, ENDED)
     open_attempts = query(data, "SELECT trial_id, number FROM attempts WHERE ended_at IS NULL")
     assert len(ended) > 10 and len(open_attempts) == running
-    state = "running" if running else "queued"  # a sweep that has begun, without a trial that runs
+    state = "running" if running else "queued"  # a sweep that was started, without a trial that runs
     assert query(data, "SELECT state FROM sweeps WHERE name = 'running'") == [(state,)]
     if by_hand:
         done = podium("db", "upgrade", "--data-dir", str(data.root), "--json")
