@@ -89,7 +89,7 @@ def test_drain_and_return_of_a_device_wake_the_scheduler(
 def test_annotation_of_a_trial_concerns_only_readers(
     service: ServiceRig, context: ServiceContext, woken: Callable[[], bool]
 ) -> None:
-    trial_id = service.trial(service.sweep(), 0, None)
+    trial_id = service.trial(service.sweep(), 0, 0.9)
     annotate_trial(context, trial_id, note="best so far", tags=("good",), added=(), removed=())
     assert not woken()
     assert service.client().get(f"/api/v1/trials/{trial_id}").json()["note"] == "best so far"
