@@ -164,7 +164,7 @@ def test_long_names_and_values_of_parameters_are_shown_in_full(stage: Stage, siz
         assert page.evaluate(CUT) == []
         assert overflow_px(page) <= 0
         low, high = (page.get_by_label(f"{end} bound of layers").bounding_box() for end in ("Lower", "Upper"))
-        assert low and high and low["y"] == high["y"]  # short ones are beside each other
+        assert low and high and low["y"] == high["y"]  # short ones are in one row
         values.fill("bert\nroberta")
         values.press("Enter")
         expect(page.get_by_label("Sweep file")).to_have_value(re.compile("bert roberta"))

@@ -48,7 +48,7 @@ test("the y axis points up", () => {
   expect([y(0), y(1)]).toEqual([150, 50]);
 });
 
-test("a line is interrupted where a value is not finite, and goes on behind it", () => {
+test("a line is interrupted where a value is not finite, and continues after it", () => {
   const line = lineOf([0, 2, 4, 6, 8, 10], [0, 1, Number.NaN, 1, Number.POSITIVE_INFINITY, 0]);
   const { placesOf, inside } = drawnIn(context => drawLayer(context, FRAME, layerOf([line])));
   expect(placesOf("moveTo")).toEqual([

@@ -144,7 +144,7 @@ test("a list of one objective cannot become empty, and shows the problem of the 
   expect(screen.getAllByText("Needs two objectives")).toHaveLength(1);
 });
 
-test("`metric` beside `metrics` is reported below the list", () => {
+test("`metric` in addition to `metrics` is reported below the list", () => {
   const document = { metric: { name: "loss" }, metrics: named("a", "b"), program: FUNCTION };
   show(document, [wrong("metric", "cannot be combined with metrics")]);
   expect(screen.getByText("Cannot be combined with metrics")).toBeVisible();

@@ -12,7 +12,7 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
   useEffect(() => {
     const tabs = row.current;
     if (!tabs || typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(() => showCurrent(tabs)); // also when what is beside it needs room
+    const observer = new ResizeObserver(() => showCurrent(tabs)); // also when its neighbor needs room
     observer.observe(tabs);
     return () => observer.disconnect();
   }, [current]);

@@ -225,7 +225,7 @@ test("two parameters have one, with its metric", () => {
   expect(screen.queryByLabelText("X axis")).toBeNull();
 });
 
-test("each parameter has a slice; without importances nothing is said to be important", () => {
+test("each parameter has a slice; without importances nothing is called important", () => {
   const many = Array.from({ length: 25 }, (_, at) => numberAxis(`params.p${at}`, `p${at}`, [0, 1]));
   open(<SlicePanels {...LINKED} points={POINTS} metric={METRIC} parameters={many} ranked={false} />);
   expect(screen.getAllByRole("heading", { level: 2 })).toHaveLength(24);
