@@ -57,6 +57,8 @@ POSITIONAL = frozenset(
 )
 
 UNIT = ROOT / "tests" / "unit"
+MIRRORS = (UNIT, ROOT / "tests" / "contract")
+NOT_MIRRORED = {"sweep/process_template": "it forks processes: tests/integration/test_process_template.py"}
 
 # Imports the conftest modules and the named test modules, and prints the first one after which torch is imported.
 IMPORT_TESTS = """
@@ -246,6 +248,27 @@ def test_every_room_is_in_the_import_contract() -> None:
     listed = {room for line in floors for room in line.split(" | ")}
     folders = [path.parent for package in PACKAGES for path in ROOT.glob(f"{package}/*/__init__.py")]
     assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
+
+
+def test_each_room_has_a_test_folder() -> None:
+    """`tests/unit` and `tests/contract` mirror the rooms; a test of a room is found by its path."""
+    rooms = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in ROOT.glob(f"{package}/*/__init__.py")
+    }
+    tested = {room for room in rooms if any(any((mirror / room).rglob("test_*.py")) for mirror in MIRRORS)}
+    assert rooms - tested == NOT_MIRRORED.keys(), "add a test folder, or name the exception with its reason"
+
+
+def test_each_test_folder_is_that_of_a_room() -> None:
+    folders = [path for mirror in MIRRORS for package in PACKAGES for path in (mirror / package).glob("*/")]
+    stray = [name(path) for path in folders if any(path.rglob("test_*.py")) and not _is_room(path)]
+    assert stray == []
+
+
+def _is_room(folder: Path) -> bool:
+    return (ROOT / folder.parent.name / folder.name / "__init__.py").is_file()
 
 
 def test_no_module_imports_itself_through_others() -> None:

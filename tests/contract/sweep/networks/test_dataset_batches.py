@@ -13,7 +13,6 @@ import torch
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks.dataset_batches import TrainingRows, batches
-from podium.sweep.training.learner import Learner, architecture_of, complete_settings
 
 CPU = torch.device("cpu")
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
@@ -23,18 +22,6 @@ SPEC = {"model": "mlp", "data": {"name": "digits"}}
 @pytest.fixture
 def data(tmp_path: Path) -> Dataset:
     return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
-
-
-def losses(data: Dataset, epochs: int = 2, resident_bytes: int | None = None) -> list[float]:
-    torch.manual_seed(1)
-    architecture = architecture_of(data, complete_settings("mlp", {"hidden": 8}), SPEC, SPLIT)
-    rows = TrainingRows(data, data.rows["train"], CPU, resident_bytes=resident_bytes)
-    learner = Learner(data, architecture, rows, CPU, seed=3)
-    return [learner.train_epoch() for _ in range(epochs)]
-
-
-def test_training_on_gathered_rows_equals_training_on_resident_rows(data: Dataset) -> None:
-    assert losses(data, resident_bytes=0) == losses(data)
 
 
 def test_rows_are_taken_in_requested_order(data: Dataset) -> None:
