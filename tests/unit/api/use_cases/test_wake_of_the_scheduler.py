@@ -1,4 +1,4 @@
-"""A command is stored, and then wakes the scheduler; a refused one does neither."""
+"""A command is stored, and then wakes the scheduler; a refused one changes nothing."""
 
 from __future__ import annotations
 
