@@ -1,7 +1,7 @@
 """Measures what a second gateway brings: `python -m benchmarks.gateways` prints the requests per second of one and two.
 
 The between-graph ensemble of row 7, three members, on a service whose processes have four cores, with `--gateways 1`
-and `--gateways 2` in turn, a new service each time. The clients, 64 in three processes, have three other cores. Refused
+and `--gateways 2` in turn, a new service each time. The clients, 66 in three processes, have three other cores. Refused
 with fewer than seven cores, and if a process of clients used most of its core.
 """
 

@@ -332,7 +332,7 @@ class Supervisor:
         status = component.process.wait()
         if self._database_watch is not None:
             self._database_watch.check(status, self._last_line(component.name))
-        if self._failed_to_start(component, status) and not self._is_disk_full():
+        if self._failed_to_start(component, status):
             raise ServiceError(f"{component.name} failed to start: {self._last_line(component.name)}")
         if time.monotonic() - component.started_s > STABLE_S:
             component.backoff_s = FIRST_BACKOFF_S
@@ -355,7 +355,7 @@ class Supervisor:
         Of two services, one may have lost the lease, or Ray its node, while this one was frozen: then what leads exits
         before `_on_leadership` stops it. So only several exits in one term of leadership mean that it cannot start.
         """
-        if status < 0 or component.ever_ready or self._announced:
+        if status < 0 or component.ever_ready or self._announced or self._is_disk_full():
             return False
         component.failed_starts += 1
         return component.failed_starts >= (LEADER_STARTS if self._settings.standby and component.has_epoch else 1)

@@ -150,7 +150,8 @@ def drained(connection: Connection) -> dict[str, str]:
     """The ids that drained devices have now, and the reasons; of a device that does not exist now, its last id."""
     uuids, found = _uuids(connection), drains(connection)
     now = {device_id: drains_of(device_id, uuid, found) for device_id, uuid in uuids.items()}
-    gone = {each.device_id: each.reason for each in found if each.device_id not in uuids}
+    known = [each for matching in now.values() for each in matching]
+    gone = {each.device_id: each.reason for each in found if each.device_id not in uuids and each not in known}
     return gone | {device_id: matching[0].reason for device_id, matching in now.items() if matching}
 
 

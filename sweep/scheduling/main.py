@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
-from podium.db.stores import nodes
+from podium.db.stores import nodes, scheduler_lease
 from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
@@ -137,8 +137,8 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
             return nodes.leaving(connection)
 
     def show_refused(refused: Mapping[str, RefusedNode]) -> None:
-        recorder.confirm()
         with database.write() as connection:
+            scheduler_lease.check(connection, recorder.epoch)
             nodes.set_refused(connection, refused, time.time())
 
     return JoinedDevices(

@@ -226,8 +226,8 @@ class Cluster(Service):
             return False
         sweep, trial, folder = path.relative_to(self.data.trials).parts[:3]
         found = [each for each in self.attempts(int(sweep)) if each.trial == int(trial)]
-        (attempt,) = [each for each in found if self.folder_of(int(sweep), each).name == folder]
-        return attempt.cause == "node_lost" and attempt.device.partition(":")[0] in self._without_agent
+        its = [each for each in found if self.folder_of(int(sweep), each).name == folder]
+        return any(each.cause == "node_lost" and each.device.partition(":")[0] in self._without_agent for each in its)
 
     def join_by_command(self, name: str, slots: int) -> Machine:
         """A new machine with files of its own, on which a user runs `podium node join`; its slots are open."""

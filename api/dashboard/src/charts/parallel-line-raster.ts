@@ -9,7 +9,7 @@ export type RasterColours = { shades: readonly Rgb[]; behind: Rgb }; // worst to
 const [FAINT, STRONG] = [0.16, 0.8]; // opacity of a pixel with one line, and of the densest ones
 const DENSEST = 0.95; // of the pixels with lines have fewer than the densest ones
 const CURVE = 0.75; // of opacity over density
-const SAMPLED = 7; // of this many pixels, one counts for the density; prime, so that all rows are among them
+const SAMPLED = [7, 11] as const; // one pixel of this many counts for the density
 const COUNTS = 1024; // lines in a pixel that are told apart
 const LEVELS = 32; // of opacity
 const [BEHIND, BEHINDS] = [0.22, 8]; // opacity of one line outside, and their number that is told apart
@@ -115,7 +115,8 @@ export class ParallelLineRaster {
   private levels(): Uint8Array {
     const pixels = new Uint32Array(COUNTS);
     let drawn = 0;
-    for (let at = 0; at < this.sums.length; at += PARTS * SAMPLED) {
+    const every = this.height % SAMPLED[0] === 0 ? SAMPLED[1] : SAMPLED[0]; // a divisor would leave rows out
+    for (let at = 0; at < this.sums.length; at += PARTS * every) {
       const count = this.sums[at] as number;
       if (count === 0) continue;
       const known = Math.min(count, COUNTS - 1);

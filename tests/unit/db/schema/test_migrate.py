@@ -32,6 +32,7 @@ from podium.db.stores.metric_summaries import MetricSummary
 from podium.ensemble.values.ensemble_spec import Precision
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
+from tests import drains_of_0015
 from tests.service_rig import ServiceRig
 
 pytestmark = pytest.mark.sqlite
@@ -286,6 +287,13 @@ def test_migration_fills_the_summaries_from_existing_points(tmp_path: Path) -> N
         assert found["odd"] == MetricSummary("odd", 0.5, 1, 0.5, 1, 0.5, 1, 2, 0)
         assert [breach for breach in row_checks.breaches(connection) if breach.invariant == "metrics"] == []
     rig.close()
+
+
+def test_drains_get_the_uuids_of_their_devices(path: Path) -> None:
+    _podium_database(path)
+    database = SqliteDatabase(path)
+    drains_of_0015.assert_kept(database, lambda: migrate(path))
+    database.close()
 
 
 def test_command_prints_one_line_and_exits_with_3(path: Path) -> None:

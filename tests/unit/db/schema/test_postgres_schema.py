@@ -15,6 +15,7 @@ from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.schema.schema_version import newest_schema
 from podium.sweep.values.errors import DatabaseError
+from tests import drains_of_0015
 from tests.databases import open_sqlite
 from tests.described_schemas import described
 from tests.postgres_server import PostgresServer, postgres_server
@@ -63,6 +64,10 @@ def test_second_migration_changes_nothing(server: PostgresServer) -> None:
     first, second = (migrate_postgres(server.url(NAME)) for _ in range(2))
     assert (first.before, first.now) == (None, newest_schema())
     assert (second.before, second.now) == (newest_schema(), newest_schema())
+
+
+def test_drains_get_the_uuids_of_their_devices(server: PostgresServer, postgres: PostgresDatabase) -> None:
+    drains_of_0015.assert_kept(postgres, lambda: migrate_postgres(server.url(NAME)))
 
 
 def test_each_service_has_a_name_of_its_own(postgres: PostgresDatabase) -> None:
