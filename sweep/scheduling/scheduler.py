@@ -49,8 +49,8 @@ class Scheduler:
 
     `disk_shortage`: why the data disk allows no new trial, or "". `clean_up`: takes the folder of an attempt whose slot
     is gone. `has_started`: whether a slot has received the attempt of a folder. `apply_retention`: takes a sweep some
-    of whose files are not kept. `elastic`: requests and releases slots; None if they are fixed. `on_progress`: called
-    between the parts of a step that may have many, such as messages and new sweeps.
+    of whose files are not kept. `elastic`: requests and releases slots, if they are not fixed. `on_progress`: called in
+    a step, between messages and between new sweeps.
     """
 
     def __init__(
@@ -279,9 +279,7 @@ class Scheduler:
             reason, since = rejected
             changes = self._state.availability.explain_rejected_writes(f"the database rejected writes: {reason}", since)
             self._writer.add(changes)
-            for slot in self._state.ledger:  # placed in the meantime, and sent to its slot only now
-                if slot.trial is not None and slot.is_unsent:
-                    self._state.sweeps[slot.trial.sweep_id].place_again(slot.trial, self._clock.monotonic_s())
+            self._state.place_unsent_again(self._clock.monotonic_s())
         return True
 
     def _fail_unwritable(self) -> None:
@@ -289,15 +287,13 @@ class Scheduler:
 
         The actions of the failure are executed, but its changes are not written, since they concern the same trials.
         """
-        failed = self._writer.failed
-        if not failed:
+        if not (failed := self._writer.failed):
             return
         stored = self._recorder.open_sweeps(self._state.sweeps.ids - failed.keys())
         now = self._now()
         for sweep_id, reason in failed.items():
             self._executor.execute(fail_sweep(self._state, sweep_id, reason, now).actions)
-        for sweep in stored:
-            if sweep.sweep_id in failed:
-                self._writer.add(rejection(sweep, failed[sweep.sweep_id], now))
+        for sweep in (each for each in stored if each.sweep_id in failed):
+            self._writer.add(rejection(sweep, failed[sweep.sweep_id], now))
         self._writer.forget_failed()
         self._writer.write()

@@ -61,3 +61,9 @@ class SchedulerState:
     def folder_of(self, trial: LiveTrial) -> Path:
         """The folder of a trial's current attempt."""
         return self.data.attempt(trial.sweep_id, trial.number, trial.attempt, trial.nonce)
+
+    def place_unsent_again(self, now_s: float) -> None:
+        """Trials that were placed while the database rejected writes are sent to their slots only now."""
+        for slot in self.ledger:
+            if slot.trial is not None and slot.is_unsent:
+                self.sweeps[slot.trial.sweep_id].place_again(slot.trial, now_s)
