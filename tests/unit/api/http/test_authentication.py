@@ -208,6 +208,7 @@ def test_unknown_token_is_looked_up_once_outside_the_event_loop(service: Service
     assert len(database.threads) == 5
 
 
+@pytest.mark.sqlite
 def test_database_contains_no_token(service: ServiceRig) -> None:
     assert b"token-of-admin" not in service.data.database.read_bytes()
     with service.database.read() as connection:

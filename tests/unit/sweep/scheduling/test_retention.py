@@ -77,7 +77,7 @@ def test_weights_of_best_trials_are_kept(service: ServiceRig, retention: Retenti
     assert retention.apply(sweep_id)
     assert kept(service) == best
     assert predictions.read_bytes() == b"content"
-    assert wrong(audit(service.data, settle_s=0)) == []
+    assert wrong(audit(service.data, service.database, settle_s=0)) == []
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -245,7 +245,7 @@ def test_interrupted_removal_leaves_consistent_directory_and_resumes(
     if removed:
         for each in left:
             model(service, each.number).unlink()
-    report = audit(service.data, sleep=lambda _: None)
+    report = audit(service.data, service.database, sleep=lambda _: None)
     assert wrong(report) == []
     assert any("the model is not retained" in note for note in report.notes) is not removed
     assert retention.resume() == [sweep_id]
@@ -475,7 +475,7 @@ def test_artifacts_marked_for_removal_are_removed_at_next_start(service: Service
         left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
         retention_plan.mark_for_removal(connection, left, REASON, AT, retention_plan.FILES)
         assert [each.number for each in left] == [0] and retention_plan.marked_for_removal(connection) == []
-    notes = audit(service.data, sleep=lambda _: None).notes
+    notes = audit(service.data, service.database, sleep=lambda _: None).notes
     assert any("the artifacts are not retained" in note for note in notes)
     retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]

@@ -221,6 +221,7 @@ def test_unusable_url_raises_study_error(storage: str) -> None:
         optuna_storage_io.read_study(storage)
 
 
+@pytest.mark.sqlite
 def test_other_database_is_rejected_as_storage(tmp_path: Path, service: ServiceRig) -> None:
     before = service.data.database.read_bytes()
     with pytest.raises(StudyError, match=r"cannot use .* as an Optuna storage"):

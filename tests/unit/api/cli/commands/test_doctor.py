@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
 
+@pytest.mark.sqlite
 def test_consistent_directory_exits_0_and_lists_what_was_checked(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root)
     assert (code, "invariants hold for 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
 
 
+@pytest.mark.sqlite
 def test_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) -> None:
     trial_id = service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     with service.database.write() as connection:
@@ -27,6 +30,7 @@ def test_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) 
     assert f"trial_id {trial_id}" in out
 
 
+@pytest.mark.sqlite
 def test_json_report_is_valid(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=1), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root, "--json", "--no-artifacts")
