@@ -45,6 +45,7 @@ TIMEOUT_S = 20.0
 RETRY_S = 2.0
 NOTICED_S = 3.0  # for the head to notice the end of the slots
 STOP_S = 15.0
+STARTS = 3  # that fail until the command ends: the network may be cut while a node starts
 STABLE_S = 20.0  # uptime after which the end of a node is no failed start
 _COMPONENT = "podium.sweep.ray_cluster.node_component"
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
@@ -98,7 +99,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                 signal.signal(number, lambda *_: stopping.set())
             settings = _join(options, token, data, runtime)
             log(f"Node {settings.name} joins {options.head} from {settings.address} (data in {data.root})")
-            has_run = False
+            has_run, failed_starts = False, 0
             while not stopping.is_set():
                 started_s = time.monotonic()
                 status = _run_guardian(settings, data, stopping)
@@ -112,7 +113,8 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
                     _leave(settings)
                     return
                 has_run = has_run or time.monotonic() - started_s > STABLE_S
-                if not has_run:
+                failed_starts += not has_run
+                if failed_starts >= STARTS:
                     raise ServiceError(f"node {settings.name} failed to start: {_last_line(data)}")
                 log(f"Node {settings.name} is disconnected: {_last_line(data)}")
                 settings = (

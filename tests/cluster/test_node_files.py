@@ -55,26 +55,6 @@ from helper import loss
 time.sleep(3)
 print("score", loss(1))
 """
-WIDE = """
-import time
-import torch
-
-def train(trial):
-    model = torch.nn.Linear(2200, 2200)  # 19 MB
-    found = trial.resume()
-    first = 0
-    if found is not None:
-        first = found.epoch + 1
-        found.load_into(model)
-        assert (model.bias == found.epoch).all()
-    print("begins at", first, flush=True)
-    for epoch in range(first, 6):
-        time.sleep(1.0)
-        torch.nn.init.constant_(model.bias, epoch)
-        trial.save_checkpoint(model, epoch=epoch)
-        trial.report(1.0, epoch)
-    return 1.0
-"""
 LARGE = """
 import pathlib, time
 
@@ -99,7 +79,6 @@ def folder(can_make_machines: None) -> Iterator[Path]:
         (code / "program.py").write_text(PROGRAM)
         (code / "script.py").write_text(SCRIPT)
         (code / "large.py").write_text(LARGE)
-        (code / "wide.py").write_text(WIDE)
         yield Path(made)
 
 
@@ -385,26 +364,6 @@ def test_fetch_during_which_the_network_is_cut_for_a_moment_continues(
     assert [(each.device, each.number, each.state) for each in cluster.attempts(sweep_id)] == [
         (f"{node.name}:cpu-0", 1, "finished")
     ]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_checkpoint_that_was_cut_off_does_not_replace_the_one_before(
-    cluster: Cluster, slow_node: Machine, folder: Path
-) -> None:
-    sweep_id = cluster.submit(function_sweep(folder / "code", "wide:train", run_cap=1), folder)
-    wait_for("the trial runs", lambda: cluster.running(sweep_id), END_S)
-    (first,) = cluster.attempts(sweep_id)
-    checkpoint = cluster.folder_of(sweep_id, first) / "checkpoint.safetensors"
-    wait_for("a checkpoint has arrived", checkpoint.exists, END_S)
-    wait_for("a part of the next one has arrived", lambda: any(cluster.data.uploads.iterdir()), END_S)
-    slow_node.unplug()
-    cluster.command("devices", "return", "cpu-0", "--json")
-    wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
-    lost, again = cluster.attempts(sweep_id)
-    assert (lost.device, lost.cause) == (f"{slow_node.name}:cpu-0", "node_lost")
-    assert (again.device, again.state) == ("cpu-0", "finished")
-    log = (cluster.folder_of(sweep_id, again) / "log").read_text()
-    assert "begins at" in log and "begins at 0" not in log
 
 
 @pytest.mark.slow
