@@ -273,7 +273,11 @@ class PostgresDatabase:
                 raise WrongDatabaseError(f"{self.name} no longer exists; restore a backup") from error
             raise
         if self._service is not None:
-            _check_service(connection, self._service, self.name)
+            try:
+                _check_service(connection, self._service, self.name)
+            except BaseException:
+                connection.close()
+                raise
         connection.adapters.register_dumper(int, Int8Dumper)  # always the same, so that statements are prepared once
         connection.adapters.register_dumper(str, _TextDumper)
         connection.adapters.register_dumper(float, _FloatDumper)
