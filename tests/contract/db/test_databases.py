@@ -74,7 +74,7 @@ def test_progress_is_reported_around_each_wait_of_a_transaction(database: Databa
     for number in range(2):  # the second time with the same connections
         threads.clear()
         with other.write() as connection:
-            begun = len(threads)
+            started = len(threads)
             add(connection, f"{number}")
             added = len(threads)
         ended = len(threads)
@@ -82,7 +82,7 @@ def test_progress_is_reported_around_each_wait_of_a_transaction(database: Databa
             assert len(threads) >= ended + 2, "before and after BEGIN"
             connection.execute(text("SELECT 1"))
             assert len(threads) >= ended + 4, "before and after the statement"
-        assert begun >= 2 and added >= begun + 2
+        assert started >= 2 and added >= started + 2
         assert ended >= added + 2, "before and after COMMIT"
     assert set(threads) == {threading.get_ident()}
     other.close()
