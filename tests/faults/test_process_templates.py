@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,18 @@ class Scene:
         counts = {kind: len(pids) for kind, pids in self.by_kind().items()}
         return counts == {"slot": 2, "fork server": 2, "trial": 2, "member": 2, "template": 1}
 
+    def is_settled(self) -> bool:
+        """Complete, and the same processes a second later: the fork server of a killed slot ends after the slot."""
+        before = self.by_kind()
+        time.sleep(1)
+        return self.is_complete() and self.by_kind() == before
+
     def kill(self, pid: int) -> dict[str, set[int]]:
         """Kill a process, wait until everything is there again, and return which processes were replaced."""
         before = self.by_kind()
         os.kill(pid, signal.SIGKILL)
         wait_for("the process has ended", lambda: pid not in set().union(*self.by_kind().values()))
-        wait_for("everything is there again", self.is_complete, 60)
+        wait_for("everything is there again", self.is_settled, 60)
         after = self.by_kind()
         return {kind: before[kind] - after[kind] for kind in before if before[kind] - after[kind]}
 
@@ -64,7 +71,7 @@ def scene(shared_service: AuditedService, tmp_path_factory: pytest.TempPathFacto
     client.wait_ensemble(built["id"], 120)
     client.submit(function_sweep(folder, "train:objective", run_cap=1000))
     scene = Scene(shared_service)
-    wait_for("everything runs", scene.is_complete, 60)
+    wait_for("everything runs", scene.is_settled, 60)
     return scene
 
 
