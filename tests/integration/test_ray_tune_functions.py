@@ -20,7 +20,7 @@ FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PR
 
 
 def _tune(function: str) -> dict[str, Any]:
-    return {"function": f"with_tune:{function}", "argument": None}
+    return {"function": f"with_tune:{function}", "argument": None, "preload": ["ray.tune"]}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_stop_condition_may_name_reported_epoch(slot: SlotDriver) -> None:
 
 @pytest.mark.parametrize("function", ["reports_through_train", "continues_with_train", "looks_around"])
 def test_ray_train_v1_is_supported(slot: SlotDriver, function: str) -> None:
-    ended = slot.result({"function": f"with_tune_v1:{function}"}, sweep_name="tuned")
+    ended = slot.result({"function": f"with_tune_v1:{function}", "preload": ["ray.tune"]}, sweep_name="tuned")
     assert (ended.state, ended.message) == (FINISHED, "")
 
 

@@ -137,7 +137,7 @@ def test_script_without_wandb_shows_its_own_error(slot: SlotDriver, tmp_path: Pa
 
 
 def _function(name: str) -> dict[str, Any]:
-    return {"function": f"wandb_functions:{name}"}
+    return {"function": f"wandb_functions:{name}", "preload": ["wandb"]}
 
 
 @pytest.mark.parametrize(
