@@ -36,7 +36,8 @@ export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushi
       const now = performance.now();
       const isSingle = isDone && now - doneAt.current >= WRITE_DELAY_MS;
       if (isDone) doneAt.current = now;
-      pending.current = { text, timer: setTimeout(onCommit, isSingle ? DRAW_MS : WRITE_DELAY_MS) };
+      const timer = isSingle ? setTimeout(() => whenIdle(onCommit), DRAW_MS) : setTimeout(onCommit, WRITE_DELAY_MS);
+      pending.current = { text, timer };
     },
     [filter, base, parameters, outcomes, onCommit],
   );
@@ -50,4 +51,10 @@ export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushi
     [filter],
   );
   return { ...charts, brushes: moving ? draft.brushes : charts.brushes, moving, onBrushes, onCommit: onCommit };
+}
+
+/** Once all charts are drawn, and at the latest when a moving brush would be written. */
+function whenIdle(run: () => void): void {
+  if (window.requestIdleCallback) window.requestIdleCallback(run, { timeout: WRITE_DELAY_MS - DRAW_MS });
+  else run();
 }
