@@ -157,6 +157,7 @@ def _attempt(sweep_id: int, number: int) -> dict[str, Any]:
         "node": "here",
         "started_at": _AT + number,
         "ended_at": _AT + number + 2,
+        "device_s": 2.0,
         "state": state_of(number),
         "cause": "non_finite" if failed else None,
     }

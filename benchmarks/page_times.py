@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -36,20 +36,42 @@ _DRAWS = """
     return clear.apply(this, where);
   };
 """
-# From a key on a handle until the first frame after the last chart was drawn, which none follows within half a second.
+# Counts the requests that wait for a response. Keeps the times of the last response and of the first one with trials.
+_REQUESTS = """
+  window.podiumRequests = { waiting: 0, endedAt: 0, answeredAt: Infinity };
+  const send = window.fetch;
+  window.fetch = async (...request) => {
+    const isPoints = String(request[0]?.url ?? request[0]).includes("/points");
+    window.podiumRequests.waiting += 1;
+    try {
+      const answer = await send(...request);
+      if (isPoints) window.podiumRequests.answeredAt = Math.min(window.podiumRequests.answeredAt, performance.now());
+      return answer;
+    } finally {
+      window.podiumRequests.waiting -= 1;
+      window.podiumRequests.endedAt = performance.now();
+    }
+  };
+"""
+# From a key on a handle: [until the first frame after all charts are drawn with the trials that the page has, until the
+# first frame after they are drawn with the response of the service; 0 if it is not queried]. It is over when no request
+# waits, and no response has come and nothing was drawn for half a second.
 _PRESS_FOR_ALL = """async key => {
   window.podiumDraws = [];
+  const requests = window.podiumRequests;
+  requests.answeredAt = Infinity;
   const began = performance.now();
   document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-  let [drawn, last] = [0, began];
-  for (let isNew = false, now = began; now - last < 500; ) {
+  let [drawn, last, here, there] = [0, began, began, 0];
+  for (let isNew = false, now = began; requests.waiting > 0 || now - Math.max(last, requests.endedAt) < 500; ) {
     now = await new Promise(frame => requestAnimationFrame(() => frame(performance.now())));
-    if (isNew) last = now;
-    isNew = window.podiumDraws.length > drawn;
+    const since = window.podiumDraws.length > drawn;
+    if (isNew || since) last = now;
+    if (isNew || since) window.podiumDraws.at(-1) < requests.answeredAt ? (here = now) : (there = now);
+    isNew = since;
     drawn = window.podiumDraws.length;
-    if (isNew) last = now;
   }
-  return last - began;
+  return [here - began, there === 0 ? 0 : there - began];
 }"""
 _PAINT = """() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0"""
 
@@ -97,13 +119,19 @@ def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, f
     return paint, there
 
 
-def brush_ms(context: BrowserContext, url: str, presses: int) -> tuple[list[float], list[float]]:
-    """Move the upper end of the first axis' brush down `presses` times by a key.
+class BrushTimes(NamedTuple):
+    """Milliseconds from a key until what it changes is drawn."""
 
-    Returns the times until its chart is drawn and, for half as many more, until all charts of the page are drawn.
-    """
+    lines: list[float]  # its chart
+    charts: list[float]  # all charts of the page, with the trials that the page has
+    queried: list[float]  # all of them with the response of the service; empty if the page has all trials
+
+
+def brush_ms(context: BrowserContext, url: str, presses: int) -> BrushTimes:
+    """Move the upper end of the first axis' brush down `presses` times by a key, then half as often for all charts."""
     page = context.new_page()
     page.add_init_script(_DRAWS)
+    page.add_init_script(_REQUESTS)
     page.goto(url)
     handle = page.locator("[role=slider]").first
     handle.scroll_into_view_if_needed(timeout=PATIENCE_MS)
@@ -111,6 +139,7 @@ def brush_ms(context: BrowserContext, url: str, presses: int) -> tuple[list[floa
     handle.focus()
     times = [float(page.evaluate(_PRESS, "ArrowDown")) for _ in range(presses)]
     page.wait_for_timeout(3000)
-    all_times = [float(page.evaluate(_PRESS_FOR_ALL, "ArrowDown")) for _ in range(presses // 2)]
+    pairs = [page.evaluate(_PRESS_FOR_ALL, "ArrowDown") for _ in range(presses // 2)]
     page.close()
-    return times, all_times
+    queried = [float(there) for _, there in pairs if there]
+    return BrushTimes(times, [float(here) for here, _ in pairs], queried)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from podium.db.schema.engine import Database
+from podium.db.stores.attempt_totals import EndedTotals
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.specfile.usable_classes import UsableClasses
@@ -17,6 +18,7 @@ class ServiceContext:
     settings: ServiceSettings
     database: Database
     usable_classes: UsableClasses = field(default_factory=UsableClasses)
+    ended_totals: EndedTotals = field(default_factory=EndedTotals)
 
     def wake(self, component: str) -> None:
         """Notify `scheduler` or `host` that the database holds something new for it."""

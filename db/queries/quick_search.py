@@ -61,8 +61,9 @@ def _all(connection: Connection, text: str, limit: int) -> Iterator[Found]:
 def _by_words(connection: Connection, text: str, limit: int) -> Iterator[Found]:
     parts = text.split()
     named = [sweeps.c.name.icontains(part, autoescape=True) for part in parts]
-    yield from _sweeps(connection, named, limit)
-    yield from _ensembles(connection, [ensembles.c.name.icontains(part, autoescape=True) for part in parts], limit)
+    yield from _sweeps(connection, named, limit, text)
+    named = [ensembles.c.name.icontains(part, autoescape=True) for part in parts]
+    yield from _ensembles(connection, named, limit, text)
     if not text:
         return
     tagged = exists().where(sweep_tags.c.sweep_id == sweeps.c.id, sweep_tags.c.tag == text)
@@ -73,10 +74,18 @@ def _by_words(connection: Connection, text: str, limit: int) -> Iterator[Found]:
     yield from _trials(connection, has_tag, MAX_TRIALS)
 
 
-def _sweeps(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int) -> Iterator[Found]:
+def _starts_first(name: ColumnElement[str], text: str) -> ColumnElement[int]:
+    """0 for names that start with the text, 1 for others: `res` means `resnet` rather than `pictures`."""
+    return case((name.istartswith(text, autoescape=True), 0), else_=1)
+
+
+def _sweeps(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int, text: str = ""
+) -> Iterator[Found]:
     statement = select(sweeps.c.id, sweeps.c.name, sweeps.c.state, sweeps.c.archived_at, sweeps.c.project)
     last = case((sweeps.c.archived_at.is_(None), 0), else_=1)
-    statement = statement.where(*conditions).order_by(last, sweeps.c.id.desc()).limit(limit)
+    order = (last, _starts_first(sweeps.c.name, text), sweeps.c.id.desc())
+    statement = statement.where(*conditions).order_by(*order).limit(limit)
     for row in connection.execute(statement):
         detail = [f"sweep {row.id}", row.state, row.project, "" if row.archived_at is None else "archived"]
         yield Found("sweep", row.id, row.name, ", ".join(filter(None, detail)))
@@ -90,9 +99,12 @@ def _trials(connection: Connection, condition: ColumnElement[bool], limit: int) 
         yield Found("trial", row.id, f"Trial {row.number}", detail, row.sweep_id, row.number)
 
 
-def _ensembles(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int) -> Iterator[Found]:
+def _ensembles(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int, text: str = ""
+) -> Iterator[Found]:
     statement = select(ensembles.c.id, ensembles.c.name, ensembles.c.state).where(*conditions)
-    for row in connection.execute(statement.order_by(ensembles.c.id.desc()).limit(limit)):
+    order = (_starts_first(ensembles.c.name, text), ensembles.c.id.desc())
+    for row in connection.execute(statement.order_by(*order).limit(limit)):
         yield Found("ensemble", row.id, row.name, f"ensemble {row.id}, {row.state}")
 
 

@@ -24,6 +24,12 @@ from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.megabytes import megabytes
 
+# Columns that most windows have no value for: each null takes five bytes of every row.
+SPARSE = (
+    "requested", "cause", "error", "peak_memory_mb", "peak_gpu_memory_mb", "reported", "reported_step",
+    "fallback_reason", "fallback_error", "proposed_for",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -40,7 +46,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class TrialTable:
-    """Trials as columns of equal length."""
+    """Trials as columns of equal length, without the `SPARSE` columns that are null in each of the trials."""
 
     total: int  # trials of the sweep
     matching: int  # trials that match the filter
@@ -74,12 +80,19 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
         found=None
         if wanted.find is None
         else _position_of(connection, sweep_id, filtered, order=order, number=wanted.find, matching=matching),
-        columns=columns
-        | _times(connection, shown)
-        | _reported(connection, shown, sweep.metric)
-        | _errors(connection, shown)
+        columns=_without_empty(
+            columns
+            | _times(connection, shown)
+            | _reported(connection, shown, sweep.metric)
+            | _errors(connection, shown)
+        )
         | columns_of_metrics(connection, [row.id for row in shown], figures),
     )
+
+
+def _without_empty(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    empty = {name for name in SPARSE if all(value is None for value in columns[name])}
+    return {name: column for name, column in columns.items() if name not in empty}
 
 
 def _count(connection: Connection, where: ColumnElement[bool], source: FromClause = trials) -> int:

@@ -13,6 +13,7 @@ from tests.visitor import PHONE, Theme, overflow_px, serious
 
 DESK = (1440, 900)
 WIDE = (2560, 1440)
+LOW = (1280, 600)  # less than 700 px: the head of the page does not stay in view
 MOST_HEAD_PX = 260
 LEAST_ROWS = 20
 
@@ -90,6 +91,19 @@ def test_panel_is_accessible_on_a_phone_and_in_both_themes(stage: Stage, theme: 
         expect(panel).to_have_count(0)
 
 
+@pytest.mark.parametrize("size", [PHONE, LOW])
+def test_names_of_columns_stay_above_the_rows_in_a_small_window(stage: Stage, size: tuple[int, int]) -> None:
+    with stage.visitor(size=size) as visitor:
+        page = at_rest(visitor.open(f"/sweeps/{stage.finished}"))
+        main = page.locator("main")
+        main.evaluate("main => { main.scrollTop = 600 }")
+        expect(page.get_by_role("heading", level=1)).not_to_be_in_viewport()
+        names = page.get_by_role("columnheader", name="Trial", exact=True).bounding_box()
+        box = main.bounding_box()
+        assert names is not None and box is not None
+        assert abs(names["y"] - box["y"]) <= 1
+
+
 def test_pages_use_the_full_width_of_a_wide_window(stage: Stage) -> None:
     paths = ("/", f"/sweeps/{stage.finished}", f"/sweeps/{stage.finished}/analysis", "/devices")
     with stage.visitor(size=WIDE) as visitor:
@@ -108,6 +122,10 @@ def test_three_trials_are_compared_on_a_phone(stage: Stage) -> None:
         expect(headers).to_have_count(3)
         for header in headers.all():
             expect(header).to_be_in_viewport(ratio=0.85)
+        assert overflow_px(page) <= 0
+        page.evaluate("ids => localStorage.setItem('podium.basket', JSON.stringify({ trials: ids }))", ids)
+        at_rest(visitor.open(f"/sweeps/{stage.finished}/compare?trials={ids}"))
+        expect(page.get_by_role("link", name="Compare 3 items")).to_be_in_viewport(ratio=0.9)
         assert overflow_px(page) <= 0
 
 

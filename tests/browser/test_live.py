@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
+from tests.running_service import wait_for
 from tests.visitor import Visitor, serious
 
 BACK_MS = 60_000.0
@@ -51,6 +52,40 @@ def test_page_recovers_when_api_restarts(stage: Stage, visitor: Visitor) -> None
     expect(page.get_by_role("link", name=re.compile("after the api came back"))).to_be_visible(timeout=SOON_MS)
 
 
+NOTIFICATIONS = """
+  window.shown = [];
+  window.Notification = class extends Notification {
+    constructor(title, options) {
+      super(title, options);
+      window.shown.push(`${title}: ${options.body}`);
+    }
+  };
+"""
+
+
+def test_end_of_a_sweep_is_notified_on_another_page_and_its_progress_is_the_title(
+    stage: Stage, visitor: Visitor
+) -> None:
+    sweep = stage.going(name="notified", run_cap=1)
+    page = visitor.page
+    page.context.grant_permissions(["notifications"], origin=stage.url)
+    page.add_init_script(NOTIFICATIONS)
+    visitor.open(f"/sweeps/{sweep}")
+    button = page.get_by_role("button", name="Notify me")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_title("0/1 · notified · Podium")
+    page.get_by_role("link", name="Devices").first.click()
+    trial = wait_for("its trial runs", lambda: list(stage.client.trials(sweep, state="running")))[0]
+    stage.client.stop_sweep(sweep)  # ends with its trial
+    stage.client.stop_trial(trial["id"])
+    page.wait_for_function("() => window.shown.length > 0", timeout=BACK_MS)
+    ended = stage.client.sweep(sweep)
+    assert page.evaluate("window.shown") == [f"Sweep notified {ended['state']}: {ended['reason']}"]
+    page.get_by_role("link", name="Sweeps").first.click()
+    assert page.evaluate("localStorage.getItem('podium.notify')") == "[]", "once"
+
+
 @pytest.fixture
 def list_of_sweeps(stage: Stage) -> Iterator[Page]:
     """The page of all sweeps in a second window."""
@@ -72,6 +107,8 @@ def test_lost_service_is_announced_and_pages_recover_when_it_restarts(
     expect(badge).to_contain_text("running", timeout=BACK_MS)
     color = "e => getComputedStyle(e).color"
     running = badge.evaluate(color)
+    chip = page.get_by_role("button", name=re.compile("^.? ?running 1"))
+    expect(chip).to_be_visible(timeout=BACK_MS)
 
     with stage.stopped():
         banner = page.get_by_role("alert").filter(has_text="This page shows the state of")
@@ -82,6 +119,7 @@ def test_lost_service_is_announced_and_pages_recover_when_it_restarts(
         assert box is not None and viewport is not None and box["width"] == viewport["width"], "across the window"
         expect(stop).to_be_disabled()
         assert badge.evaluate(color) != running, "the badge is grey"
+        assert chip.evaluate(color) == badge.evaluate(color), "so is the number of running trials"
         for name in ("Table", "Curves", "Analysis", "Devices", "Ensemble", "Configuration"):
             tabs = page.get_by_role("navigation", name="Views of the sweep")
             tabs.get_by_role("link", name=name).click()

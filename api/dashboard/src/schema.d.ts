@@ -4884,6 +4884,9 @@ export interface components {
         /**
          * TrialTableView
          * @description Trials as columns: each list has one entry per trial, in order.
+         *
+         *     The columns requested, cause, error, reported, reported_step, peak_memory_mb, peak_gpu_memory_mb, fallback_reason,
+         *     fallback_error and proposed_for are left out where all their entries are null.
          */
         TrialTableView: {
             /**

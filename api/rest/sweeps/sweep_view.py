@@ -15,7 +15,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, sweep_activity, trial_schedules
 from podium.db.queries.sweep_activity import SweepActivity
-from podium.db.stores import attempt_totals, budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
+from podium.db.stores import budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
 from podium.db.stores.attempt_totals import AttemptTotals
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
@@ -29,7 +29,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
         row = sweeps.get(connection, sweep_id)
         activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
         at = time.time()
-        totals = attempt_totals.totals(connection, sweep_id, at)
+        totals = service.ended_totals.of(connection, row, at)
         budget = _budget(connection, row, at, totals)
         return SweepView.of(
             row,

@@ -23,7 +23,11 @@ router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
 
 class TrialTableView(View):
-    """Trials as columns: each list has one entry per trial, in order."""
+    """Trials as columns: each list has one entry per trial, in order.
+
+    The columns requested, cause, error, reported, reported_step, peak_memory_mb, peak_gpu_memory_mb, fallback_reason,
+    fallback_error and proposed_for are left out where all their entries are null.
+    """
 
     total: int  # number of trials of the sweep
     matching: int  # number of trials that match the filter

@@ -86,7 +86,13 @@ test.each([
 ])("%s moves the upper end of the brush: %j", (key, more, brush) => {
   const { onBrush } = show({ brush: { low: 0.2, high: 0.4 } });
   expect(fireEvent.keyDown(handle("highest"), { key, ...more })).toBe(false);
-  expect(onBrush.mock.calls).toEqual([[brush, false]]);
+  expect(onBrush.mock.calls).toEqual([[brush, true]]);
+});
+
+test("a held key moves the brush on, which is not final", () => {
+  const { onBrush } = show({ brush: { low: 0.2, high: 0.4 } });
+  fireEvent.keyDown(handle("highest"), { key: "ArrowUp", repeat: true });
+  expect(onBrush.mock.calls).toEqual([[closeTo(0.2, 0.425), false]]);
 });
 
 test("Backspace removes the brush", () => {
@@ -108,7 +114,7 @@ test.each([{ ctrlKey: true }, { altKey: true }, { metaKey: true }])(
 test("keys move along a logarithmic axis by factors", () => {
   const { onBrush } = show({ axis: LOG });
   fireEvent.keyDown(handle("lowest"), { key: "ArrowUp", shiftKey: true });
-  expect(onBrush).toHaveBeenCalledWith({ low: expect.closeTo(0.001 * 1000 ** 0.125), high: expect.closeTo(1) }, false);
+  expect(onBrush).toHaveBeenCalledWith({ low: expect.closeTo(0.001 * 1000 ** 0.125), high: expect.closeTo(1) }, true);
 });
 
 test("handles have the values of the brush, and the ends of the axis without one", () => {

@@ -143,7 +143,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
           set(
             end === "lowest" ? Math.min(moved, other) : other,
             end === "lowest" ? other : Math.max(moved, other),
-            false,
+            !event.repeat, // a held key moves the brush on
           );
       }}
     />

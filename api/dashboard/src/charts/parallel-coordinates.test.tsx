@@ -60,10 +60,10 @@ test("an arrow key moves an end of the brush and announces its position", () => 
   const lowest = screen.getByRole("slider", { name: "lr, lowest" });
   expect(lowest).toHaveAttribute("aria-valuetext", "0");
   fireEvent.keyDown(lowest, { key: "PageUp" });
-  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: 0.125, high: 1 } }, false);
+  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: 0.125, high: 1 } }, true);
   expect(screen.getByText("2 of 3 trials")).toBeInTheDocument();
   fireEvent.keyDown(lowest, { key: "ArrowUp" });
-  expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } }, false);
+  expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } }, true);
 });
 
 test("a brush over the whole axis, or Delete, removes the brush", () => {
@@ -72,7 +72,7 @@ test("a brush over the whole axis, or Delete, removes the brush", () => {
   fireEvent.keyDown(lowest, { key: "Home" });
   fireEvent.keyDown(lowest, { key: "Delete" });
   expect(onBrushes.mock.calls).toEqual([
-    [{}, false],
+    [{}, true],
     [{}, true],
   ]);
 });
@@ -82,7 +82,7 @@ test("one end of a brush cannot pass the other", () => {
   fireEvent.keyDown(screen.getByRole("slider", { name: "lr, lowest" }), { key: "End" });
   expect(onBrushes).toHaveBeenCalledWith(
     { "params.lr": { low: expect.closeTo(0.4), high: expect.closeTo(0.4) } },
-    false,
+    true,
   );
 });
 

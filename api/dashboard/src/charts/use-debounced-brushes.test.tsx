@@ -43,13 +43,33 @@ test("a held key moves the brush at every press and writes the filter once, afte
   expect([result.current.brushes, result.current.moving]).toEqual([brush(0.7), false]);
 });
 
-test("a released brush is written immediately", () => {
-  const { result } = show();
-  act(() => result.current.onBrushes(brush(0.5), false));
-  act(() => result.current.onCommit());
+test("a released brush is written once the charts are drawn, one that loses the focus immediately", () => {
+  const { result, rerender } = show();
+  act(() => result.current.onBrushes(brush(0.5), true));
+  expect([result.current.brushes, written()]).toEqual([brush(0.5), null]);
+  act(() => void vi.advanceTimersByTime(120));
   expect(written()).toBe("lr:0..0.5");
-  act(() => result.current.onBrushes(brush(0.4), true));
+  rerender({ filter: "lr:0..0.5" });
+  act(() => result.current.onBrushes(brush(0.4), false));
+  act(() => result.current.onCommit());
   expect(written()).toBe("lr:0..0.4");
+});
+
+test("a single key is written soon, keys in quick succession once, after the last one", () => {
+  const write = vi.spyOn(window.history, "replaceState").mockClear();
+  const { result } = show();
+  for (let press = 1; press <= 10; press += 1) {
+    act(() => result.current.onBrushes(brush(1 - press / 20), true));
+    act(() => void vi.advanceTimersByTime(100));
+  }
+  expect(write).not.toHaveBeenCalled();
+  act(() => void vi.advanceTimersByTime(150));
+  expect(write).toHaveBeenCalledTimes(1);
+  expect(written()).toBe("lr:0..0.5");
+  act(() => void vi.advanceTimersByTime(300));
+  act(() => result.current.onBrushes(brush(0.25), true));
+  act(() => void vi.advanceTimersByTime(120));
+  expect(written()).toBe("lr:0..0.25");
 });
 
 test("a filter set elsewhere replaces a brush that was not written yet", () => {

@@ -1,10 +1,12 @@
-// Brushes while they move: all charts of the page update at once; the filter in the URL is written after a pause.
+// Brushes while they move: all charts of the page update at once; the filter in the URL is written when a brush was
+// released or a single key pressed, and after a pause while a brush moves or keys follow each other.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { setQuery } from "../url";
 import { type Brushes, writeBrushes } from "./brush-filter";
 import type { ChartPoints } from "./queries";
 
-const WRITE_DELAY_MS = 250; // between two keys; browsers also limit how often a page may change its URL
+const WRITE_DELAY_MS = 250; // of a moving brush; browsers also limit how often a page may change its URL
+const DRAW_MS = 120; // the charts are drawn before the service is queried
 
 export type Brushing = ChartPoints & {
   moving: boolean; // the filter in the URL does not match the brushes yet
@@ -15,6 +17,7 @@ export type Brushing = ChartPoints & {
 export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushing {
   const [draft, setDraft] = useState<{ of: string; brushes: Brushes } | null>(null);
   const pending = useRef<{ text: string; timer: ReturnType<typeof setTimeout> } | null>(null);
+  const doneAt = useRef(Number.NEGATIVE_INFINITY); // the last time that a change was done
   const { base, parameters, outcomes } = charts;
   const moving = draft !== null && draft.of === filter;
 
@@ -30,8 +33,11 @@ export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushi
       setDraft({ of: filter, brushes });
       clearTimeout(pending.current?.timer);
       const text = writeBrushes(base, brushes, [...parameters, ...outcomes]);
-      pending.current = { text, timer: setTimeout(onCommit, WRITE_DELAY_MS) };
-      if (isDone) onCommit();
+      const now = performance.now();
+      const isSingle = isDone && now - doneAt.current >= WRITE_DELAY_MS;
+      if (isDone) doneAt.current = now;
+      const timer = isSingle ? setTimeout(() => whenIdle(onCommit), DRAW_MS) : setTimeout(onCommit, WRITE_DELAY_MS);
+      pending.current = { text, timer };
     },
     [filter, base, parameters, outcomes, onCommit],
   );
@@ -45,4 +51,10 @@ export function useDebouncedBrushes(charts: ChartPoints, filter: string): Brushi
     [filter],
   );
   return { ...charts, brushes: moving ? draft.brushes : charts.brushes, moving, onBrushes, onCommit: onCommit };
+}
+
+/** Once all charts are drawn, and at the latest when a moving brush would be written. */
+function whenIdle(run: () => void): void {
+  if (window.requestIdleCallback) window.requestIdleCallback(run, { timeout: WRITE_DELAY_MS - DRAW_MS });
+  else run();
 }

@@ -26,16 +26,22 @@ function cell(key: string, cells: Record<string, unknown>, sweep = SWEEP) {
 
 test("columns are in a fixed order, parameters of the file included", () => {
   expect(columnsOf(SWEEP, FOUND).map(each => each.key)).toEqual([
-    ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "running_s", "cause", "tags"],
-    ...["id", "attrs.gpu"],
+    ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "running_s", "peak_memory_mb"],
+    ...["peak_gpu_memory_mb", "cause", "error", "tags", "id", "attrs.gpu"],
   ]);
 });
 
 test("constants, attributes and ids are hidden by default", () => {
   const columns = columnsOf(SWEEP, FOUND);
   expect(defaultColumns(columns, SWEEP)).toEqual([
-    ...["number", "state", "value", "params.lr", "params.optimizer", "running_s", "cause", "tags"],
+    ...["number", "state", "value", "params.lr", "params.optimizer", "running_s", "peak_memory_mb", "cause", "error"],
+    "tags",
   ]);
+});
+
+test("columns that a window without their values leaves out can be chosen, and are empty", () => {
+  const keys = columnsOf(SWEEP, ["number", "state"]).map(each => each.key);
+  expect(keys).toEqual(expect.arrayContaining(["peak_memory_mb", "peak_gpu_memory_mb", "cause", "error"]));
 });
 
 test("the failure cause is shown only if a trial has failed", () => {
@@ -66,8 +72,9 @@ test("several objectives have one column each and no common value", () => {
       ],
     },
   });
-  const keys = columnsOf(sweep, ["value", "values.accuracy", "values.size"]).map(each => [each.key, each.name]);
-  expect(keys).toEqual([
+  const columns = columnsOf(sweep, ["value", "values.accuracy", "values.size"]);
+  const values = columns.filter(each => each.key.startsWith("value"));
+  expect(values.map(each => [each.key, each.name])).toEqual([
     ["values.accuracy", "accuracy ↑"],
     ["values.size", "size ↓"],
   ]);

@@ -69,6 +69,7 @@ const INTERNAL_COLUMNS = [
   ...["requested", "violated", "reported", "reported_step"],
   ...["fallback_reason", "fallback_error", "proposed_for"],
 ]; // shown in other columns
+const SPARSE_COLUMNS = ["cause", "error", "peak_memory_mb", "peak_gpu_memory_mb"]; // missing in windows without values
 const GROUPS: Record<string, string> = {
   params: "Parameters",
   values: "Values",
@@ -85,7 +86,9 @@ export function isSortable(key: string): boolean {
 /** All columns, in display order. */
 export function columnsOf(sweep: Sweep, found: readonly string[], isPhone = false): Column[] {
   const objectives = objectivesOf(sweep);
-  const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !INTERNAL_COLUMNS.includes(key));
+  const keys = [...new Set([...found, ...SPARSE_COLUMNS, ...parametersOf(sweep)])].filter(
+    key => !INTERNAL_COLUMNS.includes(key),
+  );
   const several = objectives.length > 1;
   return keys
     .filter(key => !(several && key === "value"))

@@ -45,6 +45,12 @@ test("only the windows in view are fetched", async () => {
   expect(result.current.trials?.row(240)).toBeUndefined();
 });
 
+test("a cell of a column that the window leaves out is null", async () => {
+  const { result } = start();
+  await waitFor(() => expect(result.current.trials?.row(3)?.cell("state")).toBe("finished"));
+  expect(result.current.trials?.row(3)?.cell("error")).toBeNull();
+});
+
 test("the previous rows stay, marked as stale, while another filter loads", async () => {
   const { result, rerender } = start();
   await waitFor(() => expect(result.current.trials).not.toBeNull());

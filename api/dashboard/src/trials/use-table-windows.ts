@@ -104,7 +104,7 @@ function rowOf(table: Table, at: number): Row | undefined {
 }
 
 function newRow(table: Table, at: number): Row | undefined {
-  const cell = (column: string) => table.columns[column]?.[at];
+  const cell = (column: string) => table.columns[column]?.[at] ?? null; // columns without values are left out
   const id = cell("id");
   return typeof id === "number"
     ? { id, number: Number(cell("number")), state: String(cell("state")), cell }

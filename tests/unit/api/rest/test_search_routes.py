@@ -50,6 +50,19 @@ def test_words_find_the_most_specific_first(
     assert _found(filled.client(Role.VIEWER), words)[: len(first) or None] == first
 
 
+def test_names_that_start_with_the_words_come_before_names_that_contain_them(
+    filled: ServiceRig, client: TestClient
+) -> None:
+    newest = filled.sweep(name="pictures")
+    assert [name for _, _, name in _found(client, "res")] == [
+        "resnet large",
+        "resnet baseline",
+        "pictures",
+        "resnet best",
+    ]
+    assert _found(client, "pic")[0] == ("sweep", newest, "pictures")
+
+
 def test_tag_of_a_trial_is_found(filled: ServiceRig, client: TestClient) -> None:
     client.patch("/api/v1/trials/2", json={"add_tags": ["odd"]})
     assert _found(client, "odd") == [("trial", 2, "Trial 1")]

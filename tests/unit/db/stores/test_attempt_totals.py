@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from sqlalchemy import event, insert, update
 from sqlalchemy.engine import Engine
 
 from podium.db.schema.tables import attempts
-from podium.db.stores import attempt_totals
-from podium.db.stores.attempt_totals import AttemptTotals
+from podium.db.stores import attempt_totals, sweeps
+from podium.db.stores.attempt_totals import AttemptTotals, EndedTotals
+from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig
 
 # Start, end, device seconds and number of devices. An attempt without device seconds runs, or was placed by an earlier
@@ -48,7 +50,7 @@ def test_totals_include_running_attempts_in_device_seconds_only(service: Service
     sweep_id = sweep_with(service, ATTEMPTS)
     with service.database.read() as connection:
         totals = attempt_totals.totals(connection, sweep_id, AT + 10)
-        assert totals == AttemptTotals(3.5 + 2 * 8 + 6 + 6, 4 + 5, AT + 1, AT + 9)
+        assert totals == AttemptTotals(3.5 + 2 * 8 + 6 + 6, 4 + 5, AT + 1, AT + 9, open=3)
         assert attempt_totals.device_s(connection, sweep_id, AT + 10) == totals.device_s
         assert attempt_totals.device_s(connection, sweep_id) == 9.5
         before_any = attempt_totals.totals(connection, sweep_id, AT)
@@ -64,9 +66,33 @@ def test_busy_share_needs_an_end_and_a_device(service: ServiceRig) -> None:
         sweep_id = sweep_with(service, [attempt])
         with service.database.read() as connection:
             assert attempt_totals.totals(connection, sweep_id, AT + 10).busy_share(1) is None
-    assert AttemptTotals(1.0, 1.0, AT, AT + 2).busy_share(0) is None
+    assert AttemptTotals(1.0, 1.0, AT, AT + 2, open=0).busy_share(0) is None
     with service.database.read() as connection:
-        assert attempt_totals.totals(connection, 99, AT) == AttemptTotals(0.0, None, None, None)
+        assert attempt_totals.totals(connection, 99, AT) == AttemptTotals(0.0, None, None, None, open=0)
+
+
+def test_totals_of_an_ended_sweep_are_remembered_until_it_ends_again(service: ServiceRig) -> None:
+    ended = EndedTotals()
+    first = sweep_with(service, [(1.0, 5.0, 4.0, 1.0)])
+    with service.database.read() as connection:
+        running = sweeps.get(connection, first)
+        finished = replace(running, state=SweepState.FINISHED, ended_at=AT + 5)
+        assert ended.of(connection, running, AT + 9).device_s == 4.0
+        assert ended.of(connection, finished, AT + 9).device_s == 4.0
+    with service.database.write() as connection:
+        connection.execute(update(attempts).values(device_s=7.0))
+    with service.database.read() as connection:
+        assert ended.of(connection, finished, AT + 9).device_s == 4.0, "not read again"
+        assert ended.of(connection, running, AT + 9).device_s == 7.0, "a sweep that runs is read each time"
+        assert ended.of(connection, replace(finished, ended_at=AT + 20), AT + 30).device_s == 7.0
+
+
+def test_totals_with_an_open_attempt_are_not_remembered(service: ServiceRig) -> None:
+    ended = EndedTotals()
+    sweep_id = sweep_with(service, [(2.0, None, None, 1.0)])
+    with service.database.read() as connection:
+        cancelled = replace(sweeps.get(connection, sweep_id), state=SweepState.CANCELLED, ended_at=AT + 5)
+        assert [ended.of(connection, cancelled, AT + at).device_s for at in (6, 8)] == [4.0, 6.0]
 
 
 def test_page_of_a_sweep_reads_its_attempts_once(service: ServiceRig) -> None:

@@ -53,6 +53,14 @@ test("numbers are shortened, with the exact value as a title; other values are a
   expect(screen.getByText("relu")).toBeVisible();
 });
 
+test("columns with numbers are aligned to the right, their names and missing values too", () => {
+  show();
+  expect(head("parameter ?width")).toHaveClass("joined-number");
+  expect(head("parameter ?act")).not.toHaveClass("joined-number");
+  const first = screen.getAllByRole("row")[1] as HTMLElement;
+  expect(within(first).getByText("missing").closest("td")).toHaveClass("joined-number"); // width
+});
+
 test("a click on a name sorts up, then down, then as before", async () => {
   show();
   await sortBy("value");

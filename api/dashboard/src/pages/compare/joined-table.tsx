@@ -37,6 +37,8 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
     );
     return only ? differing(named, trials) : named;
   }, [all, words, only, trials]);
+  const numbers = useMemo(() => new Set(all.filter(column => hasNumbers(column, trials))), [all, trials]);
+  const alignOf = (column: Column) => (numbers.has(column) ? "joined-number" : undefined);
   const rows = useMemo(() => sortedBy(trials, all, sort), [trials, all, sort]);
   const actions = (
     <>
@@ -70,9 +72,11 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
                 <th scope="col">Trial</th>
                 <th scope="col">Sweep</th>
                 <th scope="col">State</th>
-                <th scope="col">Duration</th>
+                <th scope="col" className="joined-number">
+                  Duration
+                </th>
                 {columns.map(column => (
-                  <Head key={column.key} column={column} sort={sort} onSort={setSort} />
+                  <Head key={column.key} column={column} align={alignOf(column)} sort={sort} onSort={setSort} />
                 ))}
               </tr>
             </thead>
@@ -100,7 +104,7 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
                   </td>
                   <td className="joined-number">{formatDuration(trial.duration_s)}</td>
                   {columns.map(column => (
-                    <Cell key={column.key} value={column.of(trial)} />
+                    <Cell key={column.key} value={column.of(trial)} align={alignOf(column)} />
                   ))}
                 </tr>
               ))}
@@ -112,13 +116,17 @@ export function JoinedTable({ trials, chosen, best, hasSweeps, onBest, onDrop }:
   );
 }
 
-type HeadProps = { column: Column; sort: string; onSort: (sort: string) => void };
+function hasNumbers(column: Column, trials: readonly JoinedTrial[]): boolean {
+  return trials.some(trial => typeof column.of(trial) === "number");
+}
 
-function Head({ column, sort, onSort }: HeadProps) {
+type HeadProps = { column: Column; align: string | undefined; sort: string; onSort: (sort: string) => void };
+
+function Head({ column, align, sort, onSort }: HeadProps) {
   const [isUp, isDown] = [sort === column.key, sort === `-${column.key}`];
   const next = isUp ? `-${column.key}` : isDown ? "" : column.key;
   return (
-    <th scope="col" aria-sort={isUp ? "ascending" : isDown ? "descending" : undefined}>
+    <th scope="col" className={align} aria-sort={isUp ? "ascending" : isDown ? "descending" : undefined}>
       <button type="button" className="joined-sort" onClick={() => onSort(next)}>
         <span className="joined-group">{column.group}</span>
         {column.name} {isUp ? "↑" : isDown ? "↓" : ""}
@@ -127,10 +135,10 @@ function Head({ column, sort, onSort }: HeadProps) {
   );
 }
 
-function Cell({ value }: { value: unknown }) {
+function Cell({ value, align }: { value: unknown; align: string | undefined }) {
   if (value === undefined) {
     return (
-      <td className="joined-missing">
+      <td className={["joined-missing", align].filter(Boolean).join(" ")}>
         <span aria-hidden="true">–</span>
         <span className="hidden-text">missing</span>
       </td>
@@ -138,10 +146,10 @@ function Cell({ value }: { value: unknown }) {
   }
   if (typeof value === "number") {
     return (
-      <td className="joined-number" title={String(value)}>
+      <td className={align} title={String(value)}>
         {formatNumber(value, 5)}
       </td>
     );
   }
-  return <td>{formatValue(value)}</td>;
+  return <td className={align}>{formatValue(value)}</td>;
 }

@@ -98,8 +98,8 @@ test("brushes of the URL can be cleared", async () => {
   show({}, IMPORTANCE, "?filter=lr:0.15..0.3");
   expect((await screen.findByText(/2 of 3 trials/)).textContent).toBe("2 of 3 trials");
   await userEvent.click(screen.getByRole("button", { name: "Clear brushes" }));
-  expect(window.location.search).toBe("");
   expect(screen.getByText("3 of 3 trials")).toBeVisible();
+  await waitFor(() => expect(window.location.search).toBe(""));
 });
 
 test("the axes of parallel coordinates are stored in the URL", async () => {

@@ -10,7 +10,8 @@ export function StickyHead({ children }: { children: ReactNode }) {
     const page = head.closest("main") ?? head;
     const style = document.documentElement.style;
     const measure = () => {
-      const height = getComputedStyle(head).position === "sticky" ? head.offsetHeight : 0;
+      const { position, top } = getComputedStyle(head);
+      const height = position === "sticky" && top !== "auto" ? head.offsetHeight : 0; // auto: it sticks to the side only
       const end = page.getBoundingClientRect().top + height; // read before writing: each write restyles the whole page
       for (const [name, value] of [
         ["--sticky", `${height}px`],

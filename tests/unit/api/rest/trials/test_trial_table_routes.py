@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from podium.db.queries.derived_trial_columns import NOW
 from podium.db.queries.trial_order import order_of
+from podium.db.queries.trial_table import SPARSE
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, AttemptStarted, TrialPlanned
@@ -75,6 +76,17 @@ def test_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["device"] == ["cpu-0"] * 3
     assert columns["tags"] == [[], [], []]
     assert columns["violated"] == [False] * 3
+
+
+def test_sparse_columns_are_left_out_of_windows_without_values(client: TestClient, sweep_id: int) -> None:
+    first, second = (
+        client.get(f"{URL}/{sweep_id}/table", params={"limit": 1, "offset": offset}).json()["columns"]
+        for offset in (0, 1)
+    )
+    assert not set(SPARSE) & set(first)
+    assert {name: second[name] for name in SPARSE if name in second} == {"cause": ["non_finite"], "error": ["it broke"]}
+    assert second["value"] == [None]  # the other columns are always there
+    assert {name for name in first if not name.startswith("attrs.")} == set(second) - set(SPARSE)
 
 
 def test_table_sorts_by_figures_of_metrics_and_marks_what_is_not_finite(
