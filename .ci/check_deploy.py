@@ -1,13 +1,15 @@
 """Check the files in deploy/ that describe several machines: `check_deploy.py [CHART]`, run by deploy/lint.sh.
 
 Renders the Helm chart with its default values and with each file of its folder ci/, offline, and validates the
-manifests against Kubernetes' schemas. Also checks that the YAML files are valid, the compose files against the schema
-of the Compose Specification, and the shell scripts in them with shellcheck if it is installed. Prints a line for each
-problem, and exits with 1 if there are any. Needs helm-python-sdk, kubernetes-validate and jsonschema.
+manifests against the schemas of Kubernetes and of KubeRay's RayCluster. Also checks that the YAML files are valid, the
+compose files against the schema of the Compose Specification, and the shell scripts in them with shellcheck if it is
+installed. Prints a line for each problem, and exits with 1 if there are any. Needs helm-python-sdk, kubernetes-validate
+and jsonschema.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -22,6 +24,8 @@ from typing import Any
 import helm_python
 import jsonschema
 import kubernetes_validate
+from kubernetes_validate import utils
+from referencing import Registry, Resource
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -130,17 +134,23 @@ def _with_values(chart: Path, values: dict[str, Any]) -> Iterator[str]:
 def manifest_problems(manifest: Manifest) -> Iterator[str]:
     """Of one rendered object, and of the pods in it."""
     if manifest.get("kind") == "RayCluster":
-        yield from _schema_problems(manifest, json.loads(RAYCLUSTER.read_text()))
-        groups = [manifest["spec"]["headGroupSpec"], *manifest["spec"]["workerGroupSpecs"]]
-        pods = [group["template"] for group in groups]
-        for pod in pods:
-            metadata = {"name": "pod", **pod.get("metadata", {})}
-            yield from _kubernetes_problems({"apiVersion": "v1", "kind": "Pod", **pod, "metadata": metadata})
+        problems = list(raycluster_problems(manifest))
+        yield from problems
+        spec = manifest["spec"]
+        pods = [] if problems else [group["template"] for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"])]
     else:
         yield from _kubernetes_problems(manifest)
         pods = [manifest["spec"]["template"]] if manifest.get("kind") == "StatefulSet" else []
     for pod in pods:
         yield from pod_problems(pod["spec"])
+
+
+def raycluster_problems(manifest: Manifest) -> Iterator[str]:
+    """Of a RayCluster, with the pods and the other types of Kubernetes in it; unknown fields are problems."""
+    schema = json.loads(RAYCLUSTER.read_text())
+    for version in VERSIONS:
+        problems = _schema_problems(manifest, schema, _kubernetes_types(version))
+        yield from (f"Kubernetes {version}: {problem}" for problem in problems)
 
 
 def pod_problems(pod: dict[str, Any]) -> Iterator[str]:
@@ -224,8 +234,17 @@ def _kubernetes_problems(manifest: Manifest) -> Iterator[str]:
             yield f"Kubernetes {version}: {error.message}"
 
 
-def _schema_problems(manifest: Manifest, schema: dict[str, Any]) -> Iterator[str]:
-    for error in jsonschema.validators.validator_for(schema)(schema).iter_errors(manifest):
+@functools.cache
+def _kubernetes_types(version: str) -> Registry[Any]:
+    """The definitions to which the schema of RayCluster refers."""
+    newest = [each for each in utils.all_versions() if utils.major_minor(each) == utils.major_minor(version)][-1]
+    path = f"kubernetes-json-schema/v{newest}-local-strict/_definitions.json"
+    return Resource.from_contents(utils.schema_contents(path, version)) @ Registry()
+
+
+def _schema_problems(manifest: Manifest, schema: dict[str, Any], types: Registry[Any] | None = None) -> Iterator[str]:
+    validator = jsonschema.validators.validator_for(schema)
+    for error in validator(schema, registry=types or Registry()).iter_errors(manifest):
         yield f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
 
 

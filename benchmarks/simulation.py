@@ -71,6 +71,7 @@ class Agenda:
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self.doing_s: float | None = None  # the time of the event that takes place; the clock may be a step ahead
 
     def add(self, at_s: float, action: Callable[[], None]) -> None:
         heapq.heappush(self._entries, (at_s, next(self._order), action))
@@ -81,7 +82,9 @@ class Agenda:
 
     def do_until(self, now_s: float) -> None:
         while self._entries and self._entries[0][0] <= now_s:
-            heapq.heappop(self._entries)[2]()
+            self.doing_s, _, action = heapq.heappop(self._entries)
+            action()
+        self.doing_s = None
 
 
 @dataclass(slots=True)
@@ -186,7 +189,8 @@ class SimulatedSlots:
         slot.waiting = False
         message = SlotEvents(slot.device.device_id, events)
         if self._remote:
-            self._agenda.add(self._clock.now_s + self._network_s, lambda: self._inbox.put(message))
+            sent_s = self._clock.now_s if self._agenda.doing_s is None else self._agenda.doing_s
+            self._agenda.add(sent_s + self._network_s, lambda: self._inbox.put(message))
         else:
             self._inbox.put(message)
 

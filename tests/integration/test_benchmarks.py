@@ -19,7 +19,8 @@ from benchmarks import __main__ as benchmarks
 from benchmarks import load, processor_time, results
 from benchmarks.ensemble_servers import BENTOML
 from benchmarks.results import Figure, Row, at_least, at_most, more, ratio, times_less, times_more
-from benchmarks.simulation import least_s, simulate
+from benchmarks.simulation import Agenda, SimulatedClock, SimulatedSlots, least_s, simulate
+from podium.sweep.lifecycle.scheduler_inbox import Inbox, SlotEvents
 from tests.postgres_server import is_installed
 
 FIELDS = {
@@ -95,9 +96,21 @@ def test_minimum_time_assigns_next_trial_to_each_free_slot() -> None:
     assert least_s([3.0, 1.0, 1.0, 1.0], 2) == 3
 
 
-def test_simulated_sweep_runs_every_trial_and_is_never_faster_than_ideal(tmp_path: Path) -> None:
-    outcome = simulate(tmp_path, slots=3, trials=10, trial_s=60.0)
+@pytest.mark.parametrize("slots_of_node", [0, 2], ids=["on the head", "on nodes"])
+def test_simulated_sweep_runs_every_trial_and_is_never_faster_than_ideal(tmp_path: Path, slots_of_node: int) -> None:
+    outcome = simulate(tmp_path, slots=4, trials=10, trial_s=60.0, slots_of_node=slots_of_node)
     assert 0 < outcome.efficiency <= 1
+
+
+def test_heartbeats_during_a_long_step_arrive_with_the_next_one() -> None:
+    clock, agenda, inbox = SimulatedClock(), Agenda(), Inbox()
+    pool = SimulatedSlots(2, inbox, clock, agenda, trial_s=1.0, slots_of_node=1)
+    for opened in pool.opened():
+        pool.send(opened.device.device_id, 0, ())
+    pool.take_effect()
+    clock.now_s += 5.0  # a step
+    agenda.do_until(clock.now_s)
+    assert [inbox.get_nowait() for _ in range(2)] == [SlotEvents(f"n{node}:cpu-0", ()) for node in range(2)]
 
 
 async def _serve_one_by_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -49,6 +49,8 @@ def test_ray_cluster_of_others_is_part_of_the_settings() -> None:
     ({"artifact_credentials": Path("file")}, "--artifact-credentials: give --artifact-url as well"),
     ({"artifact_url": "ftp://somewhere"}, "--artifact-url"),
     ({"cluster": "localhost"}, "write the IPv4 address"),
+    ({"cluster": "0.0.0.0"}, "other machines cannot reach it"),
+    ({"cluster": "127.0.0.1"}, "other machines cannot reach it"),
     ({"notify": Path("/nowhere/urls")}, "/nowhere/urls"),
     ({"max_slots": 3}, "--max-slots is for a Ray cluster"),
     ({"allowed_host": ["https://x"]}, "--allowed-host https://x"),
