@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.runtime.setting_options import given_settings, options_of
 from podium.sweep.values.errors import ServiceError
 
 
-def joined_cluster(options: Mapping[str, Any], plan: DevicePlan) -> JoinedCluster | None:
+def existing_cluster(options: Mapping[str, Any], plan: DevicePlan) -> ExistingCluster | None:
     """The cluster at `--ray-address`; None without one. Raises `ServiceError` for options that do not fit together."""
     if not options["ray_address"]:
-        for option in options_of(JoinedCluster):
+        for option in options_of(ExistingCluster):
             if options[option.name]:
                 raise ServiceError(
                     f"{option.flag} is for a Ray cluster that exists already; give --ray-address as well"
@@ -35,7 +35,7 @@ def joined_cluster(options: Mapping[str, Any], plan: DevicePlan) -> JoinedCluste
         raise ServiceError(f"--node-data-dir {folder}: write an absolute path of the nodes")
     if options["ray_token"] is not None:
         _check_token(options["ray_token"])
-    return JoinedCluster(**given_settings(JoinedCluster, options))
+    return ExistingCluster(**given_settings(ExistingCluster, options))
 
 
 def _check_token(token: Path) -> None:

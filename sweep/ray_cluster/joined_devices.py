@@ -29,7 +29,7 @@ from podium.sweep.ray_cluster.ray_results import answered
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
 from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
 from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -60,7 +60,7 @@ class JoinedDevices:
 
     def __init__(
         self,
-        joined: JoinedCluster,
+        joined: ExistingCluster,
         access: HeadAccess,
         *,
         kind: str,

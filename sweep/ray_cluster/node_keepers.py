@@ -19,7 +19,7 @@ from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_results import answered
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.values.errors import FencedError
 
 log = logging.getLogger("podium.slots")
@@ -51,7 +51,7 @@ class NodeKeepers:
 
     def __init__(
         self,
-        joined: JoinedCluster,
+        joined: ExistingCluster,
         access: HeadAccess,
         *,
         namespace: str,

@@ -17,6 +17,7 @@ Modules:
                               without Ray
     disk_full_cause           Classifies a full disk that ended a trial (ENOSPC, EDQUOT) by failure cause
     disk_space                Checks the free disk space of the data directory before new work starts
+    existing_cluster          How a service uses the Ray cluster of others: `podium serve --ray-address`
     fail_points               Fail points: named places where fault-injection tests kill a process, such as before a
                               commit
     filesystem_type           Detects the file system type of a path, since SQLite's locks fail on network file systems
@@ -27,7 +28,6 @@ Modules:
     import_times              Measures the import time of user code and suggests `program.preload`
     incremental_file_removal  Removes files and folders of trials incrementally, so that large ones do not block the
                               caller
-    joined_cluster            How a service uses the Ray cluster of others: `podium serve --ray-address`
     key_locks                 One lock for each key, so that several threads do the same work once and different work at
                               the same time
     layout                    All paths of the data directory

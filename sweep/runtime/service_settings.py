@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.setting_options import file_option, option, option_group
@@ -71,7 +71,7 @@ class ServiceSettings:
         "", "object store for the files of nodes: s3://, gs://, az:// or file://", metavar="URL"
     )
     artifact_credentials: str = file_option("with its credentials as NAME=VALUE; default: the environment")
-    joined: JoinedCluster | None = option_group(JoinedCluster)  # None: the service starts its own Ray
+    joined: ExistingCluster | None = option_group(ExistingCluster)  # None: the service starts its own Ray
     standby: bool = option(
         False, "wait while another service of the PostgreSQL database leads, and take over when it fails"
     )
@@ -175,7 +175,7 @@ class ServiceSettings:
         """The settings that `save` has written. Raises `OSError`."""
         values = json.loads(path.read_bytes())
         values["devices"] = DevicePlan(**values["devices"])
-        values["joined"] = values["joined"] and JoinedCluster(**values["joined"])
+        values["joined"] = values["joined"] and ExistingCluster(**values["joined"])
         values |= {name: tuple(values[name]) for name in ("allowed_hosts", "proxies")}
         return cls(**values)
 

@@ -18,7 +18,7 @@ from podium.sweep.ray_cluster.joined_timings import JoinedTimings
 from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network
@@ -218,7 +218,7 @@ def test_removed_node_is_not_used_until_it_is_returned(
 
 def _serve(network: Network, folder: Path, ray: PlainRay, max_slots: int = 2) -> Service:
     folder.mkdir()
-    joined = JoinedCluster(ray.address, str(ray.token_file), max_slots=max_slots, idle_release_s=IDLE_RELEASE_S)
+    joined = ExistingCluster(ray.address, str(ray.token_file), max_slots=max_slots, idle_release_s=IDLE_RELEASE_S)
     service = Service(network.add(f"serve{next(numbers)}"), folder, joined=joined)
     service.wait_until("the service is ready", lambda: "is ready" in service.log, LONG_S)
     return service

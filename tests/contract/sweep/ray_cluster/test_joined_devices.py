@@ -16,7 +16,7 @@ from podium.sweep.ray_cluster.node_keeper import keeper_name
 from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.refused_node import RefusedNode
@@ -55,7 +55,7 @@ class FakeRay:
         monkeypatch.setattr(ray, "get", _get)
         monkeypatch.setattr(ray, "kill", lambda actor, **_: self.killed.append(actor))
         self.devices = JoinedDevices(
-            JoinedCluster("10.0.0.9:6379"),
+            ExistingCluster("10.0.0.9:6379"),
             HeadAccess("https://10.0.0.2:8700", "token", "certificate", epoch=1),
             kind="cpu",
             namespace="podium-test",

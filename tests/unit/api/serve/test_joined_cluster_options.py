@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.serve.joined_cluster_options import joined_cluster
-from podium.sweep.runtime.joined_cluster import IDLE_RELEASE_S, MAX_SLOTS, JoinedCluster
+from podium.api.serve.joined_cluster_options import existing_cluster
+from podium.sweep.runtime.existing_cluster import IDLE_RELEASE_S, MAX_SLOTS, ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
@@ -19,7 +19,7 @@ NONE: dict[str, Any] = {
 
 
 def test_defaults() -> None:
-    expected = JoinedCluster("10.0.0.9:6379", "", MAX_SLOTS, 1, IDLE_RELEASE_S, "")
+    expected = ExistingCluster("10.0.0.9:6379", "", MAX_SLOTS, 1, IDLE_RELEASE_S, "")
     assert _joined(ray_address="10.0.0.9:6379") == expected
     assert _joined(ray_address="") is None
 
@@ -58,11 +58,11 @@ def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
 
 def test_settings_survive_their_file(tmp_path: Path) -> None:
     settings = ServiceSettings(
-        str(tmp_path / "data"), str(tmp_path), cluster="10.0.0.5", joined=JoinedCluster("ray:6379", "/token", 3)
+        str(tmp_path / "data"), str(tmp_path), cluster="10.0.0.5", joined=ExistingCluster("ray:6379", "/token", 3)
     )
     assert ServiceSettings.load(settings.save()) == settings
     assert settings.ray_address == "ray:6379" and settings.ray_token == Path("/token")
 
 
-def _joined(plan: DevicePlan | None = None, **changes: Any) -> JoinedCluster | None:
-    return joined_cluster({**NONE, **changes}, plan or DevicePlan())
+def _joined(plan: DevicePlan | None = None, **changes: Any) -> ExistingCluster | None:
+    return existing_cluster({**NONE, **changes}, plan or DevicePlan())

@@ -11,7 +11,7 @@ import pytest
 
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S, ensure_token, environment
 from podium.sweep.ray_cluster.ray_control_store import RayStore
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 
@@ -42,7 +42,7 @@ def used(settings: ServiceSettings) -> Path:
 
 def test_only_the_head_of_its_own_cluster_has_a_store(settings: ServiceSettings) -> None:
     assert RayStore.of(replace(settings, cluster="")) is None
-    assert RayStore.of(replace(settings, joined=JoinedCluster("10.0.0.9:6379"))) is None
+    assert RayStore.of(replace(settings, joined=ExistingCluster("10.0.0.9:6379"))) is None
 
 
 def test_store_is_kept_for_the_same_head(settings: ServiceSettings, used: Path) -> None:

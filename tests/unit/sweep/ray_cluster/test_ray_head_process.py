@@ -10,7 +10,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.ray_cluster import joined_raylet
 from podium.sweep.ray_cluster.ray_head_process import LeanNode, parameters
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
@@ -38,7 +38,7 @@ def test_ray_listens_on_loopback_only_and_on_any_port(tmp_path: Path) -> None:
 
 
 def test_raylet_in_the_cluster_of_others_offers_nothing(tmp_path: Path) -> None:
-    joined = JoinedCluster("10.0.0.9:6379")
+    joined = ExistingCluster("10.0.0.9:6379")
     settings = ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5", joined=joined)
     found = joined_raylet.parameters(settings, joined)
     assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")

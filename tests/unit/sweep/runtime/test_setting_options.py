@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.setting_options import file_option, given_settings, option, option_group, options_of
 
@@ -44,4 +44,4 @@ def test_given_options_set_fields_and_others_leave_their_defaults() -> None:
 def test_options_of_a_service_have_different_names_and_belong_to_its_settings() -> None:
     names = [each.name for each in options_of(ServiceSettings)]
     assert len(names) == len(set(names)) > 20
-    assert {each.name for each in options_of(JoinedCluster)} < set(names)
+    assert {each.name for each in options_of(ExistingCluster)} < set(names)

@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[1
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedCluster:
+class ExistingCluster:
     """A Ray cluster that exists, and what this service may take of it."""
 
     address: str = option(  # HOST:PORT of its GCS
