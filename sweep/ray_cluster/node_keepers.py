@@ -67,7 +67,7 @@ class NodeKeepers:
             joined: The cluster.
             access: How nodes reach the head.
             namespace: Of the service in Ray.
-            confirm: As for `JoinedDevices`.
+            confirm: As for `ExistingClusterDevices`.
             unused: Gets the nodes whose keeper has failed.
             on_end: Called with Ray's id of a node whose keeper has ended, and its slots with it.
             timings: Waits and time limits.

@@ -27,7 +27,7 @@ from podium.sweep.file_store.object_store_record import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
-from podium.sweep.ray_cluster.joined_devices import JoinedDevices
+from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
 from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
@@ -141,7 +141,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
             scheduler_lease.check(connection, recorder.epoch)
             nodes.set_refused(connection, refused, time.time())
 
-    return JoinedDevices(
+    return ExistingClusterDevices(
         joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
         show_refused=show_refused,
     )  # fmt: skip

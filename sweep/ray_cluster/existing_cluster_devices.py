@@ -24,7 +24,7 @@ from podium.sweep.ray_cluster.joined_timings import DEFAULT_TIMINGS, JoinedTimin
 from podium.sweep.ray_cluster.node_keepers import HeadAccess, NodeKeepers
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
 from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, joined_nodes
+from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, existing_cluster_nodes
 from podium.sweep.ray_cluster.ray_results import answered
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
 from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
@@ -53,7 +53,7 @@ class _Taken:
     since_s: float  # monotonic
 
 
-class JoinedDevices:
+class ExistingClusterDevices:
     """See `DeviceSource` in `device_source`. All methods but `request` and `lose` run in one thread."""
 
     count_here = 0
@@ -132,7 +132,7 @@ class JoinedDevices:
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
         """All nodes with devices, and that of this process. Nodes with a keeper keep their names."""
         self._draining = draining_nodes()
-        return joined_nodes(known, self._keepers.names)
+        return existing_cluster_nodes(known, self._keepers.names)
 
     def adopt(self, actor_name: str, slot: SlotDescription) -> str:
         """A slot of an earlier scheduler works, and is used."""

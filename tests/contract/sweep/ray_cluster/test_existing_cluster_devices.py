@@ -10,8 +10,8 @@ import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.ray_cluster import joined_devices, node_keepers
-from podium.sweep.ray_cluster.joined_devices import JoinedDevices
+from podium.sweep.ray_cluster import existing_cluster_devices, node_keepers
+from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
 from podium.sweep.ray_cluster.node_keeper import keeper_name
 from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
@@ -49,12 +49,12 @@ class FakeRay:
         self.shown: list[dict[str, RefusedNode]] = []
         self.show_error: DatabaseError | None = None
         monkeypatch.setattr(node_keepers, "list_named_actors", lambda: [keeper_name("id-b", "b")])
-        monkeypatch.setattr(joined_devices, "draining_nodes", frozenset)
+        monkeypatch.setattr(existing_cluster_devices, "draining_nodes", frozenset)
         monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
         monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))
         monkeypatch.setattr(ray, "get", _get)
         monkeypatch.setattr(ray, "kill", lambda actor, **_: self.killed.append(actor))
-        self.devices = JoinedDevices(
+        self.devices = ExistingClusterDevices(
             ExistingCluster("10.0.0.9:6379"),
             HeadAccess("https://10.0.0.2:8700", "token", "certificate", epoch=1),
             kind="cpu",
@@ -140,7 +140,7 @@ def test_node_with_another_version_is_shown_as_refused_while_it_is_in_the_cluste
 ) -> None:
     found = {**versions(), "podium": "9.0"}
     fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
-    monkeypatch.setattr(joined_devices, "create_probe", lambda *_: FakeKeeper(("id-old", found)))
+    monkeypatch.setattr(existing_cluster_devices, "create_probe", lambda *_: FakeKeeper(("id-old", found)))
     with_old = {**NODES, "id-old": ClusterNode("id-old", "old", 4, 2, ("10.0.0.7", 9))}
     fake.turn(with_old)
     assert fake.shown == [{}], "those of the scheduler before"
