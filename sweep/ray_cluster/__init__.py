@@ -8,9 +8,9 @@ Modules:
                               implement
     existing_cluster_devices  The devices of a Ray cluster of others that this service has: found by probes, one keeper
                               for each node
-    fenced_slot_kill          Kills slots, after it is confirmed that no other scheduler has taken over
-    joined_raylet             The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
+    existing_cluster_raylet   The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
                               that it gets no trials
+    fenced_slot_kill          Kills slots, after it is confirmed that no other scheduler has taken over
     joined_timings            Waits and time limits of a service on a Ray cluster of others
     node_component            Runs the raylet, the agent and the process template of a node under a guardian, like
                               `ray_component` on the head

@@ -43,7 +43,7 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.runtime.user_environment import user_environment
 
 OWN_RAY = "podium.sweep.ray_cluster.ray_head_process"
-JOINED_RAY = "podium.sweep.ray_cluster.joined_raylet"
+EXISTING_CLUSTER_RAYLET = "podium.sweep.ray_cluster.existing_cluster_raylet"
 STOP_S = 3.0
 RESTART_S = 1.0
 PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
@@ -59,7 +59,7 @@ def main() -> None:
     settings = ServiceSettings.load(Path(sys.argv[1]))
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
-            status = guard(settings.runtime, OWN_RAY if settings.joined is None else JOINED_RAY)
+            status = guard(settings.runtime, OWN_RAY if settings.joined is None else EXISTING_CLUSTER_RAYLET)
     except Timeout:
         sys.exit(f"another Ray of {settings.data_dir} did not exit within {PREDECESSOR_S:g} s")
     sys.exit(status)

@@ -3,8 +3,8 @@
 Ray has no option to keep everything from a node: actors of others that require no resources may be placed on it. To
 let their workers fail would delay these actors, so users of the cluster are trusted with the user of the service.
 
-`python -P -m podium.sweep.ray_cluster.joined_raylet FILE`, started by the guardian in `ray_component`. The scheduler
-connects to it, as it connects to Ray's head otherwise.
+`python -P -m podium.sweep.ray_cluster.existing_cluster_raylet FILE`, started by the guardian in `ray_component`. The
+scheduler connects to it, as it connects to Ray's head otherwise.
 """
 
 from __future__ import annotations
