@@ -10,8 +10,8 @@ Modules:
                               for each node
     existing_cluster_raylet   The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
                               that it gets no trials
+    existing_cluster_timings  Waits and time limits of a service on a Ray cluster of others
     fenced_slot_kill          Kills slots, after it is confirmed that no other scheduler has taken over
-    joined_timings            Waits and time limits of a service on a Ray cluster of others
     node_component            Runs the raylet, the agent and the process template of a node under a guardian, like
                               `ray_component` on the head
     node_keeper               An actor for each node of a Ray cluster of others: starts what slots need there, and ends

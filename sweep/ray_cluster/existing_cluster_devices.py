@@ -20,7 +20,7 @@ from ray.exceptions import RayError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
-from podium.sweep.ray_cluster.joined_timings import DEFAULT_TIMINGS, JoinedTimings
+from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, ExistingClusterTimings
 from podium.sweep.ray_cluster.node_keepers import HeadAccess, NodeKeepers
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
 from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
@@ -68,7 +68,7 @@ class ExistingClusterDevices:
         confirm: Callable[[], None],
         leaving: Callable[[], Collection[str]] = frozenset,
         show_refused: Callable[[Mapping[str, RefusedNode]], None] = lambda _: None,
-        timings: JoinedTimings = DEFAULT_TIMINGS,
+        timings: ExistingClusterTimings = DEFAULT_TIMINGS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """The devices that a service takes.

@@ -12,7 +12,7 @@ from ray.exceptions import ActorUnavailableError, RayError
 from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from podium.sweep.ray_cluster.joined_timings import JoinedTimings
+from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
 from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
 from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
@@ -58,7 +58,7 @@ class NodeKeepers:
         confirm: Callable[[], None],
         unused: UnusedNodes,
         on_end: Callable[[str], None],
-        timings: JoinedTimings,
+        timings: ExistingClusterTimings,
         clock: Callable[[], float],
     ) -> None:
         """Knows the keepers of an earlier scheduler by their names; `follow` takes them over.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.joined_timings import JoinedTimings
+from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
 from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
@@ -207,7 +207,7 @@ def test_removed_node_is_not_used_until_it_is_returned(
     for name in names:
         service.say("node", "remove", name)
     service.wait_until("its slots are closed", lambda: service.devices("ready") == service.devices("busy") == set())
-    time.sleep(JoinedTimings().avoid_s)
+    time.sleep(ExistingClusterTimings().avoid_s)
     started = {each.device for each in service.attempts(sweep_id)}
     assert not service.running(sweep_id) and {device.split(":")[0] for device in started} == names
     for name in names:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedTimings:
+class ExistingClusterTimings:
     """Waits and time limits of `ExistingClusterDevices` and `NodeKeepers`, in seconds."""
 
     check_interval_s: float = 0.2  # between two checks while a slot is opening or a probe waits
@@ -19,4 +19,4 @@ class JoinedTimings:
     abandoned_s: float = 660.0  # without a call, after which a keeper and its slots end
 
 
-DEFAULT_TIMINGS = JoinedTimings()
+DEFAULT_TIMINGS = ExistingClusterTimings()
