@@ -33,7 +33,7 @@ DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
 		node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
 	$(patsubst %,tests/unit/ensemble/host/test_%.py,evaluation_queue host_loop members_over_devices precision_decisions \
 		sweep_ensemble_builder) \
-	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_joined_cluster_token scheduling/test_retention \
+	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_existing_cluster_token scheduling/test_retention \
 		scheduling/test_scheduler_epoch_file scheduling/test_sweep_warnings runtime/test_submission_provenance \
 		studies/test_study_conversion node_agent/test_carried_files)
 

@@ -35,6 +35,7 @@ Modules:
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
     elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
+    existing_cluster_token      The token by which the nodes of a Ray cluster of others get and send files
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
@@ -47,7 +48,6 @@ Modules:
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
                                 that waits. Pure
-    joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
     latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
     live_population             The trials of a sweep that are trained in intervals, and the decision between two

@@ -35,7 +35,7 @@ from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
+from podium.sweep.scheduling import existing_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.file_cleanup import CleanupThread
@@ -125,7 +125,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        joined_cluster_token.ensure(database, settings.data, time.time(), recorder.epoch),
+        existing_cluster_token.ensure(database, settings.data, time.time(), recorder.epoch),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,
