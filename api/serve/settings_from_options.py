@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.api.serve import listen_policy, notification_check, ports
-from podium.api.serve.joined_cluster_options import existing_cluster
+from podium.api.serve.existing_cluster_options import existing_cluster
 from podium.sweep.file_store import object_store_url
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory

@@ -16,7 +16,7 @@ from podium.api.cli.app import app
 from podium.api.cli.commands.node_join import join
 from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal.lazy_groups import LazyCommand
-from podium.api.serve.joined_cluster_options import existing_cluster
+from podium.api.serve.existing_cluster_options import existing_cluster
 from podium.sweep.file_store.object_store_url import normalized
 from podium.sweep.runtime.service_settings import DevicePlan
 from tests.rendered_chart import VALUES, check_deploy, container, pods, values_of
