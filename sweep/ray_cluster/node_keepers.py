@@ -13,7 +13,12 @@ from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
-from podium.sweep.ray_cluster.node_keeper import NodeKeeper, NodeKeeperSettings, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.node_supervisor_actor import (
+    NodeSupervisor,
+    NodeSupervisorSettings,
+    node_of_supervisor,
+    supervisor_name,
+)
 from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_results import answered
@@ -82,7 +87,9 @@ class NodeKeepers:
         self._timings = timings
         self._clock = clock
         self._keepers: dict[str, _Keeper] = {}  # by node id
-        self.names = {each[0]: each[1] for name in list_named_actors() if (each := node_of_keeper(name)) is not None}
+        self.names = {
+            each[0]: each[1] for name in list_named_actors() if (each := node_of_supervisor(name)) is not None
+        }
 
     def __contains__(self, node_id: str) -> bool:
         return node_id in self._keepers
@@ -100,12 +107,12 @@ class NodeKeepers:
         """Start the keeper of a node unless it has one."""
         if node.node_id in self._keepers:
             return
-        name = keeper_name(node.node_id, node.name)
+        name = supervisor_name(node.node_id, node.name)
         try:
             actor = ray.get_actor(name)
         except ValueError:
             actor = _create_keeper(name, self._namespace, node.node_id)
-        settings = NodeKeeperSettings(
+        settings = NodeSupervisorSettings(
             self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
             self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
             self._access.store_id, self._access.epoch,
@@ -175,7 +182,7 @@ class NodeKeepers:
 
 
 def _create_keeper(name: str, namespace: str, node_id: str) -> Any:
-    remote = ray.remote(NodeKeeper).options(
+    remote = ray.remote(NodeSupervisor).options(
         name=name,
         namespace=namespace,
         lifetime="detached",

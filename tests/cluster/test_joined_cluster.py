@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
-from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
+from podium.sweep.ray_cluster.node_supervisor_actor import SUPERVISOR_PREFIX, node_of_supervisor
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
 from podium.sweep.runtime.existing_cluster import ExistingCluster
@@ -183,7 +183,7 @@ def test_node_that_is_drained_gets_no_more_trials(
     sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=16), folder)
     service.wait_until("both slots work", lambda: len(service.running(sweep_id)) == 2, LONG_S)
     ray.join(network.add("spare"), CPUS)
-    (node_id,) = {found[0] for _, name in _actors(ray) if (found := node_of_keeper(name)) is not None}
+    (node_id,) = {found[0] for _, name in _actors(ray) if (found := node_of_supervisor(name)) is not None}
     ray.command(
         "drain-node", "--address", ray.address, "--node-id", node_id, "--reason", "DRAIN_NODE_REASON_PREEMPTION",
         "--reason-message", "test", "--deadline-remaining-seconds", "600",
@@ -236,7 +236,7 @@ def _actors(ray: PlainRay) -> set[tuple[str, str]]:
     """Namespace and name of the slots and keepers of all services."""
     found = ray.run(NAMED_ACTORS)
     assert isinstance(found, list)
-    prefixes = (ACTOR_PREFIX, KEEPER_PREFIX)
+    prefixes = (ACTOR_PREFIX, SUPERVISOR_PREFIX)
     return {(each["namespace"], each["name"]) for each in found if each["name"].startswith(prefixes)}
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.node_keeper import AGENT_NAME, ANY_PORTS, NodeKeeper, NodeKeeperSettings, data_folder
+from podium.sweep.ray_cluster.node_supervisor_actor import (
+    AGENT_NAME,
+    ANY_PORTS,
+    NodeSupervisor,
+    NodeSupervisorSettings,
+    data_folder,
+)
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import NodeSettings
@@ -23,22 +29,22 @@ NOWHERE = "https://127.0.0.1:1"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> NodeKeeperSettings:
+def settings(tmp_path: Path) -> NodeSupervisorSettings:
     certificate = tmp_path / "certificate"
     cluster_certificates.ensure(certificate, tmp_path / "key", "127.0.0.1")
-    return NodeKeeperSettings(
+    return NodeSupervisorSettings(
         "podium-abc", "b", "127.0.0.1", 0, str(tmp_path / "node"), NOWHERE, "token", certificate.read_text(), FOREVER_S
     )
 
 
 @pytest.fixture
-def keeper() -> Iterator[NodeKeeper]:
-    made = NodeKeeper()
+def keeper() -> Iterator[NodeSupervisor]:
+    made = NodeSupervisor()
     yield made
     made.stop()
 
 
-def test_keeper_starts_what_slots_need_once(keeper: NodeKeeper, settings: NodeKeeperSettings) -> None:
+def test_keeper_starts_what_slots_need_once(keeper: NodeSupervisor, settings: NodeSupervisorSettings) -> None:
     kept = keeper.start(settings)
     assert not isinstance(kept, str)
     assert Path(kept.template_socket).exists() and not kept.withhold_credentials
@@ -48,7 +54,7 @@ def test_keeper_starts_what_slots_need_once(keeper: NodeKeeper, settings: NodeKe
 
 
 def test_keeper_that_outlived_its_service_refuses_other_settings(
-    keeper: NodeKeeper, settings: NodeKeeperSettings
+    keeper: NodeSupervisor, settings: NodeSupervisorSettings
 ) -> None:
     kept = keeper.start(settings)
     refused = keeper.start(replace(settings, token="another"))
@@ -56,7 +62,9 @@ def test_keeper_that_outlived_its_service_refuses_other_settings(
     assert keeper.start(settings) is kept
 
 
-def test_agent_reports_to_the_service_that_has_taken_over(keeper: NodeKeeper, settings: NodeKeeperSettings) -> None:
+def test_agent_reports_to_the_service_that_has_taken_over(
+    keeper: NodeSupervisor, settings: NodeSupervisorSettings
+) -> None:
     kept = keeper.start(replace(settings, epoch=3))
     (before,) = wait_for("the agent runs", lambda: agents(settings))
     successor = replace(settings, url="https://127.0.0.1:2", epoch=5)
@@ -69,7 +77,7 @@ def test_agent_reports_to_the_service_that_has_taken_over(keeper: NodeKeeper, se
     assert NodeSettings.load(runtime.settings_file).url == successor.url
 
 
-def agents(settings: NodeKeeperSettings) -> list[int]:
+def agents(settings: NodeSupervisorSettings) -> list[int]:
     """The processes of the agent of this node: their command names its settings."""
     file = str(RuntimeDirectory.of(DataDirectory(data_folder(settings))).settings_file)
     found = []

@@ -29,7 +29,7 @@ from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.user_environment import without_ray
 from podium.sweep.values.errors import DataDirectoryError, FencedError, ServiceError
 
-KEEPER_PREFIX = "node-keeper-"
+SUPERVISOR_PREFIX = "node-supervisor-"
 AGENT_NAME = "podium-agent"
 ANY_PORTS = (0, 0)  # of members: the nodes of a Ray cluster reach each other at all ports
 STOP_S = 10.0
@@ -39,7 +39,7 @@ CHECK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NodeKeeperSettings:
+class NodeSupervisorSettings:
     """What the scheduler tells a keeper about its node and the service."""
 
     service: str  # the name of the service's namespace
@@ -56,30 +56,30 @@ class NodeKeeperSettings:
     epoch: int = 0  # of the scheduler
 
 
-def keeper_name(node_id: str, node_name: str) -> str:
+def supervisor_name(node_id: str, node_name: str) -> str:
     """The name of the actor: a restarted scheduler reads from it which node has which name."""
-    return f"{KEEPER_PREFIX}{node_id}:{node_name}"
+    return f"{SUPERVISOR_PREFIX}{node_id}:{node_name}"
 
 
-def node_of_keeper(actor_name: str) -> tuple[str, str] | None:
+def node_of_supervisor(actor_name: str) -> tuple[str, str] | None:
     """The id and the name of the node of a keeper; None if the actor is another one."""
-    if not actor_name.startswith(KEEPER_PREFIX):
+    if not actor_name.startswith(SUPERVISOR_PREFIX):
         return None
-    node_id, _, name = actor_name.removeprefix(KEEPER_PREFIX).partition(":")
+    node_id, _, name = actor_name.removeprefix(SUPERVISOR_PREFIX).partition(":")
     return node_id, name
 
 
-class NodeKeeper:
+class NodeSupervisor:
     """Owns the guardian of a node, which ends when this process does."""
 
     def __init__(self) -> None:
         self._called_s = time.monotonic()
         self._lock = threading.Lock()
         self._guardian: subprocess.Popen[bytes] | None = None
-        self._settings: NodeKeeperSettings | None = None  # of what is kept
+        self._settings: NodeSupervisorSettings | None = None  # of what is kept
         self._kept: KeptNode | None = None
 
-    def start(self, settings: NodeKeeperSettings) -> KeptNode | str:
+    def start(self, settings: NodeSupervisorSettings) -> KeptNode | str:
         """Start the guardian unless it runs; returns what it serves, or why this keeper must be replaced.
 
         If another service has taken over, the agent gets its address, and slots and trials continue. Raises
@@ -122,7 +122,7 @@ class NodeKeeper:
             except subprocess.TimeoutExpired:
                 guardian.kill()
 
-    def _restart_agent(self, settings: NodeKeeperSettings) -> None:
+    def _restart_agent(self, settings: NodeSupervisorSettings) -> None:
         """Let the guardian start the agent again, which reads the settings of the new head."""
         data = DataDirectory(data_folder(settings))
         _node_settings(settings, data, RuntimeDirectory.of(data)).save()
@@ -131,7 +131,7 @@ class NodeKeeper:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _start(self, settings: NodeKeeperSettings) -> KeptNode:
+    def _start(self, settings: NodeSupervisorSettings) -> KeptNode:
         data = DataDirectory(data_folder(settings))
         claim(data.root)
         refuse_network(data.root)
@@ -168,12 +168,12 @@ class NodeKeeper:
         os._exit(0)
 
 
-def _kept(settings: NodeKeeperSettings) -> NodeKeeperSettings:
+def _kept(settings: NodeSupervisorSettings) -> NodeSupervisorSettings:
     """What the processes on the node depend on: all but the head that they report to."""
     return replace(settings, url="", epoch=0)
 
 
-def _node_settings(settings: NodeKeeperSettings, data: DataDirectory, runtime: RuntimeDirectory) -> NodeSettings:
+def _node_settings(settings: NodeSupervisorSettings, data: DataDirectory, runtime: RuntimeDirectory) -> NodeSettings:
     return NodeSettings(
         head="", address=settings.address, name=settings.name,
         data_dir=str(data.root), runtime_dir=str(runtime.root), cpus=0, gpus=settings.gpus,
@@ -182,7 +182,7 @@ def _node_settings(settings: NodeKeeperSettings, data: DataDirectory, runtime: R
     )  # fmt: skip
 
 
-def data_folder(settings: NodeKeeperSettings) -> Path:
+def data_folder(settings: NodeSupervisorSettings) -> Path:
     """The data directory of a service on a node."""
     return Path(settings.data_dir or tempfile.gettempdir()) / f"{settings.service}-{settings.name}"
 

@@ -7,17 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.node_keeper import NodeKeeperSettings, claim, data_folder, keeper_name, node_of_keeper
+from podium.sweep.ray_cluster.node_supervisor_actor import (
+    NodeSupervisorSettings,
+    claim,
+    data_folder,
+    node_of_supervisor,
+    supervisor_name,
+)
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode, RaySlot, SlotPlace
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
 from podium.sweep.values.errors import DataDirectoryError
 
-SETTINGS = NodeKeeperSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
+SETTINGS = NodeSupervisorSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
 
 
 def test_name_of_a_keeper_tells_the_node() -> None:
-    assert node_of_keeper(keeper_name("1f2e", "b")) == ("1f2e", "b")
-    assert node_of_keeper("slot-b:cpu-0") is None
+    assert node_of_supervisor(supervisor_name("1f2e", "b")) == ("1f2e", "b")
+    assert node_of_supervisor("slot-b:cpu-0") is None
 
 
 def test_services_and_nodes_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
