@@ -16,10 +16,10 @@ Modules:
                               `ray_component` on the head
     node_keeper_component     Runs the process template and the agent of a node whose Ray belongs to others under a
                               guardian
-    node_keepers              The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each
-                              node
     node_supervisor_actor     An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                               it with itself
+    node_supervisors          The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each
+                              node
     own_devices               The devices of the head and of the nodes that have joined it: each has slots
     probe_plan                How many probes a service should have pending, from what its sweeps need and what it has.
                               Pure

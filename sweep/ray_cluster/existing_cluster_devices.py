@@ -21,7 +21,7 @@ from ray.exceptions import RayError
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, ExistingClusterTimings
-from podium.sweep.ray_cluster.node_keepers import HeadAccess, NodeKeepers
+from podium.sweep.ray_cluster.node_supervisors import HeadAccess, NodeSupervisors
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
 from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, existing_cluster_nodes
@@ -101,7 +101,7 @@ class ExistingClusterDevices:
         self._refused: dict[str, RefusedNode] = {}  # by node id
         self._show_refused = show_refused
         self._shown: Mapping[str, RefusedNode] | None = None  # by name
-        self._keepers = NodeKeepers(
+        self._keepers = NodeSupervisors(
             joined, access, namespace=namespace, confirm=confirm, unused=self._unused, on_end=self._lose_all,
             timings=timings, clock=clock,
         )  # fmt: skip

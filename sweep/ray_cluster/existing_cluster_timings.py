@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ExistingClusterTimings:
-    """Waits and time limits of `ExistingClusterDevices` and `NodeKeepers`, in seconds."""
+    """Waits and time limits of `ExistingClusterDevices` and `NodeSupervisors`, in seconds."""
 
     check_interval_s: float = 0.2  # between two checks while a slot is opening or a probe waits
     opening_s: float = 120.0  # another service may take the device of a probe: then another probe is created

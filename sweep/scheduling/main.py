@@ -28,7 +28,7 @@ from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
-from podium.sweep.ray_cluster.node_keepers import HeadAccess
+from podium.sweep.ray_cluster.node_supervisors import HeadAccess
 from podium.sweep.ray_cluster.own_devices import OwnDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component

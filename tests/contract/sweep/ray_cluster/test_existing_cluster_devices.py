@@ -10,10 +10,10 @@ import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.ray_cluster import existing_cluster_devices, node_keepers
+from podium.sweep.ray_cluster import existing_cluster_devices, node_supervisors
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
-from podium.sweep.ray_cluster.node_keepers import HeadAccess
 from podium.sweep.ray_cluster.node_supervisor_actor import supervisor_name
+from podium.sweep.ray_cluster.node_supervisors import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.existing_cluster import ExistingCluster
@@ -48,7 +48,7 @@ class FakeRay:
         self.now_s = 0.0
         self.shown: list[dict[str, RefusedNode]] = []
         self.show_error: DatabaseError | None = None
-        monkeypatch.setattr(node_keepers, "list_named_actors", lambda: [supervisor_name("id-b", "b")])
+        monkeypatch.setattr(node_supervisors, "list_named_actors", lambda: [supervisor_name("id-b", "b")])
         monkeypatch.setattr(existing_cluster_devices, "draining_nodes", frozenset)
         monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
         monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))

@@ -51,7 +51,7 @@ class _Keeper:
     kept: KeptNode | None = None
 
 
-class NodeKeepers:
+class NodeSupervisors:
     """At most one keeper for each node. All methods run in one thread."""
 
     def __init__(
