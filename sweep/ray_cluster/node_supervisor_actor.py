@@ -145,7 +145,7 @@ class NodeSupervisor:
         log = data.logs / "node.log"
         with log.open("ab") as output:
             self._guardian = subprocess.Popen(
-                [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.node_keeper_component", str(node.save())],
+                [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.existing_cluster_guardian", str(node.save())],
                 stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
                 env=without_ray(os.environ),
             )  # fmt: skip

@@ -1,6 +1,6 @@
 """Runs the process template and the agent of a node whose Ray belongs to others under a guardian.
 
-`python -P -m podium.sweep.ray_cluster.node_keeper_component FILE`, started by the node keeper, an actor. It ends on
+`python -P -m podium.sweep.ray_cluster.existing_cluster_guardian FILE`, started by the node keeper, an actor. It ends on
 SIGTERM, or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but
 its cache.
 """
