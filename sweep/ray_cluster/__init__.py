@@ -6,6 +6,7 @@ Modules:
     daemon_timer               Calls a function later, in a thread that does not keep its process running
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
+    excluded_nodes             Which nodes of a Ray cluster of others get no probes
     existing_cluster_devices   The devices of a Ray cluster of others that this service has: found by probes, one keeper
                                for each node
     existing_cluster_guardian  Runs the process template and the agent of a node whose Ray belongs to others under a
@@ -44,5 +45,4 @@ Modules:
     ray_worker_template        Forks Ray's Python workers from a process that has imported Ray
     slot_probe                 A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
                                it has got one
-    unused_nodes               Which nodes of a Ray cluster of others get no probes
 """

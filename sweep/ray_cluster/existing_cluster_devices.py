@@ -20,6 +20,7 @@ from ray.exceptions import RayError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, ExistingClusterTimings
 from podium.sweep.ray_cluster.node_supervisors import HeadAccess, NodeSupervisors
 from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
@@ -28,7 +29,6 @@ from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, exis
 from podium.sweep.ray_cluster.ray_results import answered
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
 from podium.sweep.ray_cluster.slot_probe import create_probe, read_answer
-from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
@@ -97,7 +97,7 @@ class ExistingClusterDevices:
         self._probes: list[_Probe] = []
         self._probe_after_s = 0.0
         self._draining: Collection[str] = ()
-        self._unused = UnusedNodes(leaving)
+        self._unused = ExcludedNodes(leaving)
         self._refused: dict[str, RefusedNode] = {}  # by node id
         self._show_refused = show_refused
         self._shown: Mapping[str, RefusedNode] | None = None  # by name

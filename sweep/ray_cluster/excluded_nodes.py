@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 
 
-class UnusedNodes:
+class ExcludedNodes:
     """Nodes that are avoided for some time, that Ray drains, or that were asked to leave the service."""
 
     def __init__(self, leaving: Callable[[], Collection[str]]) -> None:

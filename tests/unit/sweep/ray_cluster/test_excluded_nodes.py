@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
-from podium.sweep.ray_cluster.unused_nodes import UnusedNodes
 
 NODES = {f"id-{name}": ClusterNode(f"id-{name}", name, 4, 0) for name in "abc"}
 
 
 def test_node_is_avoided_at_once_and_until_the_time() -> None:
-    unused = UnusedNodes(frozenset)
+    unused = ExcludedNodes(frozenset)
     unused.avoid("id-a", 60.0)
     assert unused.ids == {"id-a"}
     unused.update(NODES, (), 59.0)
@@ -21,7 +21,7 @@ def test_node_is_avoided_at_once_and_until_the_time() -> None:
 
 
 def test_shorter_time_does_not_replace_a_longer_one() -> None:
-    unused = UnusedNodes(frozenset)
+    unused = ExcludedNodes(frozenset)
     unused.avoid("id-a", math.inf)
     unused.avoid("id-a", 60.0)
     unused.update(NODES, (), 1e6)
@@ -32,7 +32,7 @@ def test_shorter_time_does_not_replace_a_longer_one() -> None:
 
 def test_nodes_that_drain_or_were_asked_to_leave_are_not_used() -> None:
     leaving = {"b", "gone"}
-    unused = UnusedNodes(lambda: leaving)
+    unused = ExcludedNodes(lambda: leaving)
     unused.update(NODES, ["id-a"], 0.0)
     assert unused.ids == {"id-a", "id-b"}
     leaving.clear()
