@@ -109,7 +109,7 @@ def main() -> None:
 
     component.open_database = opened
     if sys.argv[2] == "scheduler":
-        component.OwnDevices = NoSlots
+        component.OwnClusterDevices = NoSlots
         component.ray_slots = SimpleNamespace(namespace_of=lambda name: name, connect=lambda *_: None, RaySlots=NoSlots)
     component.main()
 

@@ -21,7 +21,7 @@ Modules:
                                it with itself
     node_supervisors           The keepers of nodes of a Ray cluster of others: started, followed and ended, one for
                                each node
-    own_devices                The devices of the head and of the nodes that have joined it: each has slots
+    own_cluster_devices        The devices of the head and of the nodes that have joined it: each has slots
     probe_plan                 How many probes a service should have pending, from what its sweeps need and what it has.
                                Pure
     ray_actor_kill             Kills actors of Ray, and names its errors

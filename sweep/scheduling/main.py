@@ -29,7 +29,7 @@ from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
 from podium.sweep.ray_cluster.node_supervisors import HeadAccess
-from podium.sweep.ray_cluster.own_devices import OwnDevices
+from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.disk_space import disk_space
@@ -115,7 +115,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     """The devices of this service's own Ray, or those that it takes of the Ray of others."""
     joined = settings.joined
     if joined is None:
-        return OwnDevices(
+        return OwnClusterDevices(
             settings.devices,
             data=settings.data,
             namespace=namespace,

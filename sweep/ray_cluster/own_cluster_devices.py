@@ -14,7 +14,7 @@ from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.values.errors import NoDeviceError
 
 
-class OwnDevices:
+class OwnClusterDevices:
     """All devices of the nodes that have joined this service; see `DeviceSource` in `device_source`."""
 
     def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str, trials_per_device: int = 1) -> None:
