@@ -47,7 +47,7 @@ NOTICED_S = 3.0  # for the head to notice the end of the slots
 STOP_S = 15.0
 STARTS = 3  # that fail until the command ends: the network may be cut while a node starts
 STABLE_S = 20.0  # uptime after which the end of a node is no failed start
-_COMPONENT = "podium.sweep.ray_cluster.node_component"
+_COMPONENT = "podium.sweep.ray_cluster.node_guardian"
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
 
 

@@ -15,7 +15,7 @@ Modules:
                                that it gets no trials
     existing_cluster_timings   Waits and time limits of a service on a Ray cluster of others
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
-    node_component             Runs the raylet, the agent and the process template of a node under a guardian, like
+    node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
                                `ray_component` on the head
     node_supervisor_actor      An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                                it with itself

@@ -1,6 +1,6 @@
 """Runs the raylet, the agent and the process template of a node under a guardian, like `ray_component` on the head.
 
-`python -P -m podium.sweep.ray_cluster.node_component FILE`. It ends on SIGTERM, when `podium node join` exits
+`python -P -m podium.sweep.ray_cluster.node_guardian FILE`. It ends on SIGTERM, when `podium node join` exits
 (end-of-file on standard input), or when the raylet exits: the head has stopped, or has declared this node dead.
 """
 
