@@ -16,7 +16,7 @@ Modules:
     existing_cluster_timings   Waits and time limits of a service on a Ray cluster of others
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
     node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
-                               `ray_component` on the head
+                               `ray_guardian` on the head
     node_supervisor_actor      An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                                it with itself
     node_supervisors           The keepers of nodes of a Ray cluster of others: started, followed and ended, one for
@@ -27,11 +27,11 @@ Modules:
     ray_actor_kill             Kills actors of Ray, and names its errors
     ray_cluster_id             The id of the Ray cluster that a service has joined: services with the same id reach the
                                same slots
-    ray_component              Runs Ray's head node and the process template under a guardian that leaves no process
-                               behind
     ray_connection_settings    How other processes reach this service's Ray: its address, its token, and their variables
     ray_control_store          The folder of Ray's control store on the head of a cluster: with it, a restarted head has
                                its nodes again
+    ray_guardian               Runs Ray's head node and the process template under a guardian that leaves no process
+                               behind
     ray_head_process           Ray's head without its dashboard, its agents and its client server, and with workers
                                forked from a template
     ray_node                   The raylet of a node that joins the Ray of another machine, with workers forked from a

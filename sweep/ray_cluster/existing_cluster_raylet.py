@@ -3,7 +3,7 @@
 Ray has no option to keep everything from a node: actors of others that require no resources may be placed on it. To
 let their workers fail would delay these actors, so users of the cluster are trusted with the user of the service.
 
-`python -P -m podium.sweep.ray_cluster.existing_cluster_raylet FILE`, started by the guardian in `ray_component`. The
+`python -P -m podium.sweep.ray_cluster.existing_cluster_raylet FILE`, started by the guardian in `ray_guardian`. The
 scheduler connects to it, as it connects to Ray's head otherwise.
 """
 

@@ -1,6 +1,6 @@
 """Ray's head without its dashboard, its agents and its client server, and with workers forked from a template.
 
-`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_component`. It does what
+`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_guardian`. It does what
 `ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines, which
 takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a
 dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is no option

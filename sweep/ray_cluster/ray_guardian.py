@@ -1,6 +1,6 @@
 """Runs Ray's head node and the process template under a guardian that leaves no process behind; started by `serve`.
 
-`python -P -m podium.sweep.ray_cluster.ray_component FILE`. Not all of Ray's processes exit with their parent. The
+`python -P -m podium.sweep.ray_cluster.ray_guardian FILE`. Not all of Ray's processes exit with their parent. The
 guardian is a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve`
 exits (end-of-file on standard input), or when Ray exits, it kills everything below it. A process template that is
 killed is started again; the processes that it has forked keep running.
