@@ -17,6 +17,8 @@ Modules:
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
     node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
                                `ray_guardian` on the head
+    node_raylet                The raylet of a node that joins the Ray of another machine, with workers forked from a
+                               template
     node_supervisor_actor      An actor for each node of a Ray cluster of others: starts what slots need there, and ends
                                it with itself
     node_supervisors           The keepers of nodes of a Ray cluster of others: started, followed and ended, one for
@@ -34,8 +36,6 @@ Modules:
                                behind
     ray_head_process           Ray's head without its dashboard, its agents and its client server, and with workers
                                forked from a template
-    ray_node                   The raylet of a node that joins the Ray of another machine, with workers forked from a
-                               template
     ray_nodes                  The nodes of the Ray cluster whose devices get slots
     ray_results                Finds the remote calls that have a result, without waiting
     ray_slot_actor             The slot as a Ray actor: Ray reserves a device, and this class determines which one

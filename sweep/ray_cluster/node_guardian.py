@@ -29,7 +29,7 @@ def main() -> None:
     if settings.url:
         agent = "podium.sweep.node_agent.main"
         os.environ[AGENT_SOCKET] = str(settings.runtime.agent_socket)
-    sys.exit(guard(settings.runtime, "podium.sweep.ray_cluster.ray_node", agent=agent, ends_with_stdin=bool(agent)))
+    sys.exit(guard(settings.runtime, "podium.sweep.ray_cluster.node_raylet", agent=agent, ends_with_stdin=bool(agent)))
 
 
 if __name__ == "__main__":

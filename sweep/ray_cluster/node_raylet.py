@@ -1,6 +1,6 @@
 """The raylet of a node that joins the Ray of another machine, with workers forked from a template.
 
-`python -P -m podium.sweep.ray_cluster.ray_node FILE`, started by the guardian in `node_guardian`.
+`python -P -m podium.sweep.ray_cluster.node_raylet FILE`, started by the guardian in `node_guardian`.
 """
 
 from __future__ import annotations
