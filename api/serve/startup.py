@@ -19,7 +19,7 @@ from podium.api.serve.service_lock import all_services_locked, service_locked
 from podium.api.serve.supervisor import Supervisor
 from podium.db.schema import database_binding, database_url
 from podium.sweep.ray_cluster import ray_connection_settings
-from podium.sweep.ray_cluster.ray_control_store import RayStore
+from podium.sweep.ray_cluster.ray_gcs_storage import RayStore
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network

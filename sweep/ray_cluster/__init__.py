@@ -30,7 +30,7 @@ Modules:
     ray_cluster_id             The id of the Ray cluster that a service has joined: services with the same id reach the
                                same slots
     ray_connection_settings    How other processes reach this service's Ray: its address, its token, and their variables
-    ray_control_store          The folder of Ray's control store on the head of a cluster: with it, a restarted head has
+    ray_gcs_storage            The folder of Ray's control store on the head of a cluster: with it, a restarted head has
                                its nodes again
     ray_guardian               Runs Ray's head node and the process template under a guardian that leaves no process
                                behind

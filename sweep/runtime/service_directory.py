@@ -62,5 +62,5 @@ class ServiceDirectory:
 
     @property
     def ray_store(self) -> Path:
-        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.ray_cluster.ray_control_store`."""
+        """What Ray keeps for a restarted head of a cluster; see `podium.sweep.ray_cluster.ray_gcs_storage`."""
         return self.own / "ray-store"

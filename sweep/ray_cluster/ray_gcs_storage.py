@@ -107,7 +107,7 @@ class RayStore:
         return self.root / "probation"
 
 
-class StoreKeeper:
+class StoreWatch:
     """Records that the head is alive, and that Ray runs with its store."""
 
     def __init__(self, store: RayStore | None) -> None:
