@@ -3,6 +3,7 @@
 Only this room imports Ray. Runs in the component `ray` and in the scheduler, in slot actors, and on nodes.
 
 Modules:
+    completed_ray_calls        Finds the remote calls that have a result, without waiting
     daemon_timer               Calls a function later, in a thread that does not keep its process running
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
@@ -37,7 +38,6 @@ Modules:
     ray_head_process           Ray's head without its dashboard, its agents and its client server, and with workers
                                forked from a template
     ray_nodes                  The nodes of the Ray cluster whose devices get slots
-    ray_results                Finds the remote calls that have a result, without waiting
     ray_slot_actor             The slot as a Ray actor: Ray reserves a device, and this class determines which one
     ray_slots                  The slots on Ray: attach to existing ones, create missing ones, exchange messages
     ray_worker_launcher        The command by which the raylet starts a Python worker: has it forked from the process

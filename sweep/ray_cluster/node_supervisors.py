@@ -12,6 +12,7 @@ from ray.exceptions import ActorUnavailableError, RayError
 from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from podium.sweep.ray_cluster.completed_ray_calls import answered
 from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
 from podium.sweep.ray_cluster.node_supervisor_actor import (
@@ -22,7 +23,6 @@ from podium.sweep.ray_cluster.node_supervisor_actor import (
 )
 from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
-from podium.sweep.ray_cluster.ray_results import answered
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.values.errors import FencedError
