@@ -5,6 +5,8 @@ Only this room imports Ray. Runs in the component `ray` and in the scheduler, in
 Modules:
     completed_ray_calls        Finds the remote calls that have a result, without waiting
     daemon_timer               Calls a function later, in a thread that does not keep its process running
+    device_probe_actor         A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
+                               it has got one
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
     excluded_nodes             Which nodes of a Ray cluster of others get no probes
@@ -43,6 +45,4 @@ Modules:
     ray_worker_launcher        The command by which the raylet starts a Python worker: has it forked from the process
                                template
     ray_worker_template        Forks Ray's Python workers from a process that has imported Ray
-    slot_probe                 A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
-                               it has got one
 """
