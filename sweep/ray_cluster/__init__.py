@@ -7,6 +7,8 @@ Modules:
     daemon_timer               Calls a function later, in a thread that does not keep its process running
     device_probe_actor         A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
                                it has got one
+    device_probe_count         How many probes a service should have pending, from what its sweeps need and what it has.
+                               Pure
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
     excluded_nodes             Which nodes of a Ray cluster of others get no probes
@@ -27,8 +29,6 @@ Modules:
     node_supervisors           The keepers of nodes of a Ray cluster of others: started, followed and ended, one for
                                each node
     own_cluster_devices        The devices of the head and of the nodes that have joined it: each has slots
-    probe_plan                 How many probes a service should have pending, from what its sweeps need and what it has.
-                               Pure
     ray_actor_kill             Kills actors of Ray, and names its errors
     ray_cluster_id             The id of the Ray cluster that a service has joined: services with the same id reach the
                                same slots

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.ray_cluster.probe_plan import KINDS, SlotCounts, needed_by_kind, probe_changes
+from podium.sweep.ray_cluster.device_probe_count import KINDS, SlotCounts, needed_by_kind, probe_changes
 
 NUMBERS = st.integers(0, 50)
 COUNTS = st.builds(SlotCounts, NUMBERS, NUMBERS, NUMBERS)
