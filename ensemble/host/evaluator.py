@@ -22,8 +22,8 @@ from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.host.measuring_process import Measure
 from podium.ensemble.host.precision_decisions import worker_threads
+from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split

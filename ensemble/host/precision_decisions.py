@@ -10,7 +10,7 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.db.stores.ensemble_reader import MemberRow, VersionRow
 from podium.ensemble.building import saved_trial_outputs
-from podium.ensemble.host.measuring_process import Measure
+from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Split
 from podium.ensemble.values.member_precision import MeasuredPrecision, choose
 from podium.ensemble.worker.measurement_messages import MeasurementRequest
