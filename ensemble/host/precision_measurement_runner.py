@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from podium.db.schema.engine import Database
 from podium.db.stores import devices
-from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.process_template.template_client import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.service_settings import ServiceSettings

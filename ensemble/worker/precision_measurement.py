@@ -28,9 +28,9 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.values.member_precision import LATENCY_ROWS, PrecisionFigures
 from podium.ensemble.worker import forked_process
-from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.memory_and_disk_usage import private_memory
