@@ -5,8 +5,8 @@ the head and by node agents.
 
 Modules:
     artifact_cache       Fetches files from the object store into the data directory of the head, each once
-    artifact_requests    Makes files that are in the object store present in the data directory
-    artifact_server      Answers the requests of `artifact_requests` on a Unix socket, each in a thread
+    artifact_client      Makes files that are in the object store present in the data directory
+    artifact_server      Answers the requests of `artifact_client` on a Unix socket, each in a thread
     file_keys            The keys of stored files, checked before one becomes a path: other machines send them
     head_store           The file store of the head over HTTPS: parts that continue after a broken connection, checked
                          by hash

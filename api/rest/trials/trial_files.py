@@ -11,7 +11,7 @@ from podium.db.queries import trial_artifact_rows
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import trial_reader
 from podium.db.stores.trial_reader import TrialRow
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.runtime.regular_files import open_regular_in
 from podium.sweep.values import image_names
@@ -43,7 +43,7 @@ def open_kept(service: ServiceContext, trial_id: int, name: str) -> KeptFile:
     if row.removed is not None:
         raise NotFoundError(f"{name} of trial {trial_id} has been removed: {row.removed}")
     folder = service.settings.data.attempt(trial.sweep_id, trial.number, row.attempt, row.nonce)
-    artifact_requests.ensure(service.settings.data, folder / name)
+    artifact_client.ensure(service.settings.data, folder / name)
     try:
         return KeptFile(trial, row, open_regular_in(folder, name))
     except OSError as error:

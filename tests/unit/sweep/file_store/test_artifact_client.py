@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import save
 
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.object_store import ObjectFileStore
@@ -75,27 +75,27 @@ def head(tmp_path: Path) -> Iterator[Head]:
 def test_file_is_fetched_once_for_all_who_wait(head: Head) -> None:
     path = head.put("model.safetensors", b"content")
     head.store.may_go.clear()
-    waiting = [threading.Thread(target=artifact_requests.ensure, args=(head.data, path)) for _ in range(5)]
+    waiting = [threading.Thread(target=artifact_client.ensure, args=(head.data, path)) for _ in range(5)]
     for thread in waiting:
         thread.start()
     head.store.may_go.set()
     for thread in waiting:
         thread.join()
     assert path.read_bytes() == b"content" and head.store.downloads == 1
-    artifact_requests.ensure(head.data, path)
+    artifact_client.ensure(head.data, path)
     assert head.store.downloads == 1
 
 
 def test_missing_file_stays_missing(head: Head) -> None:
     path = head.data.trials / "7" / "0" / "1-0000abcd" / "model.safetensors"
-    artifact_requests.ensure(head.data, path)
-    assert not path.exists() and artifact_requests.stored(head.data, path) is None
-    assert artifact_requests.header(head.data, path) is None
+    artifact_client.ensure(head.data, path)
+    assert not path.exists() and artifact_client.stored(head.data, path) is None
+    assert artifact_client.header(head.data, path) is None
 
 
 def test_size_and_hash_are_told_without_the_content(head: Head) -> None:
     path = head.put("artifacts/note.txt", b"content")
-    assert artifact_requests.stored(head.data, path) == (7, hashlib.sha256(b"content").hexdigest())
+    assert artifact_client.stored(head.data, path) == (7, hashlib.sha256(b"content").hexdigest())
     assert not path.exists()
 
 
@@ -103,23 +103,23 @@ def test_header_is_read_without_the_rest(head: Head) -> None:
     import numpy as np
 
     path = head.put("model.safetensors", save({"w": np.zeros(4, np.float32)}, {"architecture": "{}"}))
-    assert artifact_requests.header(head.data, path) == {"architecture": "{}"}
+    assert artifact_client.header(head.data, path) == {"architecture": "{}"}
     assert not path.exists() and head.store.downloads == 0
-    artifact_requests.ensure(head.data, path)
-    assert artifact_requests.header(head.data, path) is None, "it is here"
+    artifact_client.ensure(head.data, path)
+    assert artifact_client.header(head.data, path) is None, "it is here"
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 8, b"\x02" + b"\0" * 7 + b"[]", b"\x05" + b"\0" * 7 + b"text!"])
 def test_file_without_a_header_is_refused(head: Head, content: bytes) -> None:
     path = head.put("model.safetensors", content)
     with pytest.raises(FileStoreError, match="header"):
-        artifact_requests.header(head.data, path)
+        artifact_client.header(head.data, path)
 
 
 def test_checkpoint_of_the_newest_earlier_attempt_is_fetched(head: Head) -> None:
     wanted = [head.put(f"checkpoints/3/{name}", b"new", "2-0000abcd") for name in ("podium.json", "weights")]
     others = [head.put("checkpoint.safetensors", b"old"), head.put("checkpoint.safetensors", b"own", "3-0000abcd")]
-    artifact_requests.ensure_checkpoints(head.data, head.data.trials / "7" / "0" / "3-0000abcd", 3)
+    artifact_client.ensure_checkpoints(head.data, head.data.trials / "7" / "0" / "3-0000abcd", 3)
     assert all(path.read_bytes() == b"new" for path in wanted)
     assert not any(path.exists() for path in others)
 
@@ -128,9 +128,9 @@ def test_files_and_folders_are_removed(head: Head) -> None:
     for name in ("model.safetensors", "artifacts/a", "artifacts/b", "artifacts-of-mine/c", "checkpoint.safetensors"):
         head.put(name, b"x")
     folder = head.data.trials / "7" / "0" / "1-0000abcd"
-    artifact_requests.remove(head.data, [folder / "artifacts", folder / "model.safetensors", folder / "predictions"])
+    artifact_client.remove(head.data, [folder / "artifacts", folder / "model.safetensors", folder / "predictions"])
     assert head.names() == ["artifacts-of-mine/c", "checkpoint.safetensors"]
-    artifact_requests.remove_checkpoints(head.data, folder)
+    artifact_client.remove_checkpoints(head.data, folder)
     assert head.names() == ["artifacts-of-mine/c"]
 
 
@@ -139,7 +139,7 @@ def test_damaged_file_is_not_fetched(head: Head) -> None:
     (stored,) = (head.files / "objects").glob("trials/7/0/*/model.safetensors/*")
     stored.write_bytes(b"another")
     with pytest.raises(FileStoreError, match="another content"):
-        artifact_requests.ensure(head.data, path)
+        artifact_client.ensure(head.data, path)
     assert not path.exists()
 
 
@@ -147,18 +147,18 @@ def test_service_that_is_stopped_is_named(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     StoreRecord("s3://bucket/x", "id", str(tmp_path / "gone")).save(data)
     with pytest.raises(FileStoreError, match="s3://bucket/x can only be read while the service runs"):
-        artifact_requests.ensure(data, data.trials / "7" / "0" / "1" / "model.safetensors")
+        artifact_client.ensure(data, data.trials / "7" / "0" / "1" / "model.safetensors")
 
 
 def test_nothing_is_asked_without_an_object_store(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     path = data.trials / "7" / "0" / "1" / "model.safetensors"
-    artifact_requests.ensure(data, path)
-    artifact_requests.remove(data, [path])
-    assert artifact_requests.header(data, path) is None and artifact_requests.stored(data, path) is None
+    artifact_client.ensure(data, path)
+    artifact_client.remove(data, [path])
+    assert artifact_client.header(data, path) is None and artifact_client.stored(data, path) is None
 
 
 def test_key_of_no_file_of_an_attempt_is_refused(head: Head) -> None:
     for key in ("admin.token", "trials/7/0/../../../admin.token"):
         with pytest.raises(FileStoreError, match="not the key"):
-            artifact_requests.ensure(head.data, head.data.root / key)
+            artifact_client.ensure(head.data, head.data.root / key)
