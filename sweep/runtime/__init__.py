@@ -48,7 +48,7 @@ Modules:
     runtime_directory         The paths of the runtime directory: sockets, and files that exist only while the service
                               runs
     secret_variables          Takes a secret out of the environment of a process, before it starts others
-    service_directory         The paths of one service in a data directory that several hosts may share: locks, logs,
+    service_paths             The paths of one service in a data directory that several hosts may share: locks, logs,
                               addresses
     service_settings          The settings of a service, passed by `podium serve` to its components
     session_priority          The weight of a session among the sessions of the machine

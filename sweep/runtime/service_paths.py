@@ -9,7 +9,7 @@ SERVICES = "services"  # folder of the services that share a data directory
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceDirectory:
+class ServicePaths:
     """What belongs to one service alone, in a folder of its own if several services share the data directory.
 
     `root`: the data directory. `service`: the name of this one of several services, its host. "": the only service, or
