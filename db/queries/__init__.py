@@ -6,12 +6,12 @@ Modules:
     best_trials                Reads the best trials of a sweep, and its Pareto front
     busy_intervals             The attempts of a device in an interval of time, short ones merged by bucket
     chart_points               Trials of a sweep as columns of plain values for charts: all matches, or a sample
+    curve_downsampling         Curves reduced to what a chart can show: fewer points, and the mean and the extremes of
+                               several curves
     curve_grid                 Several metrics of the trials of a sweep, small enough for one response: each curve, or a
                                band per group
     curve_points               All points of metrics of several trials as arrays, by step, time, running time or another
                                metric
-    curve_thinning             Curves reduced to what a chart can show: fewer points, and the mean and the extremes of
-                               several curves
     curves                     Downsampled learning curves of the trials of a sweep, the most relevant first
     derived_trial_columns      SQL expressions for trial columns from other tables, for filters and sorting
     device_usage               What the attempts on each device used in an interval of time, by bucket

@@ -15,9 +15,9 @@ from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.json_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.db.queries import curve_grid, curves
+from podium.db.queries.curve_downsampling import XRange
 from podium.db.queries.curve_grid import MAX_BAND_TRIALS, Grid, Panel, Request
 from podium.db.queries.curve_points import BY_METRIC, X_AXES
-from podium.db.queries.curve_thinning import XRange
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.values.errors import BadRequestError

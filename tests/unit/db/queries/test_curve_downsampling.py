@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.db.queries.curve_thinning import XRange, band, thinned
+from podium.db.queries.curve_downsampling import XRange, band, thinned
 
 ALL = XRange()
 _VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300)
