@@ -25,7 +25,7 @@ PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # those of tests/contract/db and of the recorder on both databases.
 DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
 	tests/contract/sweep/file_store/test_file_stores.py tests/unit/api/rest tests/unit/api/cli/test_app.py \
-	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_monitoring node sweep_curves \
+	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_traffic_and_drift node sweep_curves \
 		sweep_export sweep_metadata sweep_submit trial_names) \
 	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
 		gateway/test_health_routes gateway/test_inference_protocol gateway/test_main http/test_authenticate_first \

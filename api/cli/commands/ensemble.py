@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from podium.api.cli.commands import ensemble_monitoring
+from podium.api.cli.commands import ensemble_traffic_and_drift
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy
 from podium.api.cli.terminal.lazy_groups import group
@@ -198,9 +198,9 @@ def roll_back(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_j
     _change(lambda client: client.roll_back(ensemble), data_dir, as_json)
 
 
-app.command("traffic")(ensemble_monitoring.show_traffic)
-app.command("events")(ensemble_monitoring.list_events)
-app.command("drift")(ensemble_monitoring.show_drift)
+app.command("traffic")(ensemble_traffic_and_drift.show_traffic)
+app.command("events")(ensemble_traffic_and_drift.list_events)
+app.command("drift")(ensemble_traffic_and_drift.show_drift)
 
 
 def _change(change: Callable[[Client], EnsembleInfo], data_dir: Path, as_json: bool) -> None:
