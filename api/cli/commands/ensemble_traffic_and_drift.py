@@ -23,7 +23,7 @@ def show_traffic(
     if as_json:
         lazy.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_monitoring_output.traffic(found))
+        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.traffic(found))
 
 
 def list_events(
@@ -38,7 +38,7 @@ def list_events(
     if as_json:
         lazy.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_monitoring_output.events(found))
+        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.events(found))
 
 
 def show_drift(
@@ -53,4 +53,4 @@ def show_drift(
     if as_json:
         lazy.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_monitoring_output.drift(found))
+        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.drift(found))
