@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from podium.api.cli.terminal.terminal_output import number, table
-from podium.api.client.ensemble_monitoring_responses import DriftInfo, EnsembleEvent, TrafficInfo
+from podium.api.client.ensemble_traffic_and_drift_responses import DriftInfo, EnsembleEvent, TrafficInfo
 
 
 def traffic(found: TrafficInfo) -> Table:

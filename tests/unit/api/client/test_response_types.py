@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from podium.api.client import (
     curve_grid_responses,
     device_responses,
-    ensemble_monitoring_responses,
     ensemble_responses,
+    ensemble_traffic_and_drift_responses,
     node_responses,
     organize_responses,
     sweep_responses,
@@ -39,11 +39,11 @@ from podium.ensemble.scoring.comparison import McNemar
 from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
-    (ensemble_monitoring_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),
-    (ensemble_monitoring_responses.TrafficInfo, traffic_and_event_routes.TrafficView),
-    (ensemble_monitoring_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
-    (ensemble_monitoring_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
-    (ensemble_monitoring_responses.DriftInfo, drift_routes.DriftView),
+    (ensemble_traffic_and_drift_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),
+    (ensemble_traffic_and_drift_responses.TrafficInfo, traffic_and_event_routes.TrafficView),
+    (ensemble_traffic_and_drift_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
+    (ensemble_traffic_and_drift_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
+    (ensemble_traffic_and_drift_responses.DriftInfo, drift_routes.DriftView),
     (curve_grid_responses.MetricNameInfo, curve_grid.MetricNameView),
     (curve_grid_responses.CurveGridInfo, curve_grid.CurveGridView),
     (curve_grid_responses.ShownTrialInfo, curve_grid.ShownTrialView),
