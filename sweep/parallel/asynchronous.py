@@ -7,7 +7,7 @@ from torch import nn
 
 from podium.sweep.parallel.process_group import Group
 from podium.sweep.parallel.served_replica import ServedReplica
-from podium.sweep.parallel.update_rules import BoundedStaleness, Stale
+from podium.sweep.parallel.synchronization_rules import BoundedStaleness, Stale
 from podium.sweep.values.errors import ParallelError
 
 

@@ -14,7 +14,7 @@ import torch
 from podium.sweep.parallel.parameter_shards import Shard, ShardOptimizer
 from podium.sweep.parallel.process_group import Group
 from podium.sweep.parallel.server_messages import Answer, Request, receive_request, send_answer
-from podium.sweep.parallel.update_rules import Apply, Outcome, UpdateRule
+from podium.sweep.parallel.synchronization_rules import Apply, Outcome, UpdateRule
 from podium.sweep.values.errors import RankLostError
 
 FAILED_S = 5.0  # how long a failed server waits until it could tell every replica

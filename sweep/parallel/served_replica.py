@@ -14,7 +14,7 @@ from podium.sweep.parallel import gradient_compression, parameter_shards
 from podium.sweep.parallel.parameter_server import ParameterServer
 from podium.sweep.parallel.process_group import Group, copy_from_first
 from podium.sweep.parallel.server_links import LocalLink, RemoteLink, ServerLink
-from podium.sweep.parallel.update_rules import Apply, Outcome, UpdateRule
+from podium.sweep.parallel.synchronization_rules import Apply, Outcome, UpdateRule
 from podium.sweep.values.errors import ParallelError
 
 RuleOf = Callable[[Apply], UpdateRule]

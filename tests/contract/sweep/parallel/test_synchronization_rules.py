@@ -8,7 +8,14 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from podium.sweep.parallel.update_rules import Apply, BoundedStaleness, FirstGradients, Outcome, Stale, UpdateRule
+from podium.sweep.parallel.synchronization_rules import (
+    Apply,
+    BoundedStaleness,
+    FirstGradients,
+    Outcome,
+    Stale,
+    UpdateRule,
+)
 from podium.sweep.values.errors import ParallelError
 
 
