@@ -12,8 +12,8 @@ from torch import nn
 
 from podium.sweep.parallel import gradient_compression, parameter_shards
 from podium.sweep.parallel.parameter_server import ParameterServer
+from podium.sweep.parallel.parameter_server_connections import LocalLink, RemoteLink, ServerLink
 from podium.sweep.parallel.process_group import Group, copy_from_first
-from podium.sweep.parallel.server_links import LocalLink, RemoteLink, ServerLink
 from podium.sweep.parallel.synchronization_rules import Apply, Outcome, UpdateRule
 from podium.sweep.values.errors import ParallelError
 
