@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import torch
 
+from podium.sweep.parallel.parameter_server_messages import Answer, Request, receive_request, send_answer
 from podium.sweep.parallel.parameter_shards import Shard, ShardOptimizer
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.server_messages import Answer, Request, receive_request, send_answer
 from podium.sweep.parallel.synchronization_rules import Apply, Outcome, UpdateRule
 from podium.sweep.values.errors import RankLostError
 

@@ -7,8 +7,8 @@ from typing import Protocol
 import torch
 
 from podium.sweep.parallel.parameter_server import ParameterServer
+from podium.sweep.parallel.parameter_server_messages import Answer, Request, receive_answer, send_request
 from podium.sweep.parallel.parameter_shards import Shard
-from podium.sweep.parallel.server_messages import Answer, Request, receive_answer, send_request
 from podium.sweep.values.errors import RankLostError
 
 
