@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from podium.sweep.parallel.parameter_server_replica import ServedReplica
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.served_replica import ServedReplica
 from podium.sweep.parallel.synchronization_rules import BoundedStaleness, Stale
 from podium.sweep.values.errors import ParallelError
 
