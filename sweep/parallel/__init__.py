@@ -13,10 +13,10 @@ Modules:
     parameter_shards              The parameters of an optimizer as flat tensors, divided over servers
     pipeline                      Model parallel training: the layers of a network over several ranks, by torch's
                                   pipelining
+    pipeline_stage_split          Which layers each stage of a pipeline has
     process_group                 Joins the ranks of a program by torch's process group
     rank_environment              The variables by which `torchrun`, or another launcher, tells a process its rank
     spares                        Synchronous data parallel training with spare replicas
-    stage_split                   Which layers each stage of a pipeline has
     synchronization_rules         Which gradients count, and when a replica continues: with spares, and with bounded
                                   staleness
     synchronous                   Synchronous data parallel training by DistributedDataParallel
