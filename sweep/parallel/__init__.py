@@ -16,7 +16,7 @@ Modules:
     pipeline_stage_split          Which layers each stage of a pipeline has
     process_group                 Joins the ranks of a program by torch's process group
     rank_environment              The variables by which `torchrun`, or another launcher, tells a process its rank
-    spares                        Synchronous data parallel training with spare replicas
+    spare_replicas                Synchronous data parallel training with spare replicas
     synchronization_rules         Which gradients count, and when a replica continues: with spares, and with bounded
                                   staleness
     synchronous                   Synchronous data parallel training by DistributedDataParallel
