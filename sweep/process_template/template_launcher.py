@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 EARLY_S = 10.0
 MAX_EARLY_DEATHS = 10
@@ -32,7 +32,7 @@ class TemplateProcess:
         self._environment = {
             **environment,
             # A single thread while packages are imported: fork() copies only the calling thread.
-            **thread_variables(1),
+            **thread_count_variables(1),
             # Read when torch is imported. Trials and members share cores: a thread that spins while another one has no
             # core turns 40 us into 80 ms.
             "OMP_WAIT_POLICY": "PASSIVE",

@@ -54,7 +54,7 @@ Modules:
     session_priority          The weight of a session among the sessions of the machine
     setting_options           Declares, next to a setting, the option of `podium serve` that sets it
     submission_provenance     The provenance of a submission: git commit of its code, and command line without secrets
-    thread_variables          The environment variables that set the number of threads or worker processes of libraries
+    thread_count_variables    The environment variables that set the number of threads or worker processes of libraries
     user_environment          The environment of `podium serve`, for the programs of trials
     weights_lock              A file lock that prevents the removal of weights while an ensemble is built
 """

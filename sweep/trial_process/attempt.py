@@ -30,7 +30,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
-from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.spec.command_line import environment_of_function
 from podium.sweep.trial_process import constraint_function, gang_process, memory_share, script_program, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
@@ -295,7 +295,7 @@ def _set_up_process(assignment: Assignment, log: int) -> None:
     os.chdir(directory.work)
     os.environ["TMPDIR"] = tempfile.tempdir = str(directory.temporary)
     threads = assignment.threads or 1
-    os.environ.update(thread_variables(threads))
+    os.environ.update(thread_count_variables(threads))
     if assignment.program.get("function") is not None:
         own = environment_of_function(assignment.program, assignment.params, directory.temporary / "args.json")
         os.environ.update(own)

@@ -20,6 +20,6 @@ THREAD_VARIABLES = (
 )
 
 
-def thread_variables(threads: int) -> dict[str, str]:
+def thread_count_variables(threads: int) -> dict[str, str]:
     """Each of `THREAD_VARIABLES` set to the number of threads of a trial."""
     return dict.fromkeys(THREAD_VARIABLES, str(threads))
