@@ -44,7 +44,7 @@ from podium.sweep.runtime.process_trees import (
     kill_orphans,
     reap,
 )
-from podium.sweep.runtime.session_priority import lower_priority_of_session
+from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
 from podium.sweep.trial_process import attempt
 from podium.sweep.values.errors import UserCodeError
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from podium.sweep.runtime.session_priority import lower_priority_of_session
+from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
 
 
 @pytest.mark.parametrize(
