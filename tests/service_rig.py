@@ -51,8 +51,8 @@ from podium.sweep.lifecycle.recorded_changes import (
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec

@@ -21,7 +21,7 @@ from pathlib import Path
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest
 from podium.sweep.file_store.object_folder import ObjectFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import DamagedFileError, DatabaseError
 
 PATIENCE_S = 120.0

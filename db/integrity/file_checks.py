@@ -18,7 +18,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.attempt_processes import attempt_processes
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.device import is_remote
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import FileStoreError

@@ -19,7 +19,7 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
+from podium.sweep.runtime.safe_file_reads import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError, FileStoreError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
 from podium.sweep.values.saved_network_manifest import (

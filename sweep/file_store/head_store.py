@@ -16,7 +16,7 @@ import httpx2
 
 from podium.sweep.file_store.file_keys import checked, checked_prefix
 from podium.sweep.file_store.store_interface import StoredFile, never
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import (
     BadRequestError,
     DamagedFileError,

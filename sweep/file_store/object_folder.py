@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from podium.sweep.file_store.object_store_url import ArtifactUrl, without_credentials
 from podium.sweep.file_store.store_interface import never
 from podium.sweep.runtime.atomic_files import open_atomic
-from podium.sweep.runtime.regular_files import open_regular
+from podium.sweep.runtime.safe_file_reads import open_regular
 from podium.sweep.values.errors import FileStoreError
 
 PATIENCE_S = 600.0  # for which an operation is tried again while the store fails

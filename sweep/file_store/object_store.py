@@ -21,7 +21,7 @@ from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_p
 from podium.sweep.file_store.object_folder import PATIENCE_S, ObjectFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.file_store.store_interface import StoredFile, never
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
 
 TRIES = 3  # to read a file that is replaced meanwhile

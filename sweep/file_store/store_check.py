@@ -17,7 +17,7 @@ from pathlib import Path
 
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import FileStoreError, MissingFileError, PodiumError, ServiceError
 
 MODULE = "podium.sweep.file_store.store_check"

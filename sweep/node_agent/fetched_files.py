@@ -13,7 +13,7 @@ from podium.sweep.file_store.store_interface import FileStore
 from podium.sweep.runtime.attempt_directory import AttemptDirectory, attempt_of_folder
 from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import BundleError, DamagedFileError, MissingFileError

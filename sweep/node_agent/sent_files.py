@@ -20,7 +20,7 @@ from podium.sweep.file_store.store_interface import FileStore, never
 from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.errors import PodiumError, RefusedFileError
 

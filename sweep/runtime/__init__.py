@@ -44,9 +44,9 @@ Modules:
     process_trees             Ends process trees completely: subreapers, death with the parent, killing all descendants
     process_usage             Measures the processor time, memory and storage traffic of a process tree
     ray_tls                   The files with which the processes of Ray on one machine encrypt their connections
-    regular_files             Safe reads of files in folders that trials can write to: regular files only
     runtime_directory         The paths of the runtime directory: sockets, and files that exist only while the service
                               runs
+    safe_file_reads           Safe reads of files in folders that trials can write to: regular files only
     secret_variables          Takes a secret out of the environment of a process, before it starts others
     service_paths             The paths of one service in a data directory that several hosts may share: locks, logs,
                               addresses

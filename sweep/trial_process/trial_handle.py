@@ -12,7 +12,7 @@ from podium.sweep.protocol.message_limits import MAX_STEP
 from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process import artifacts, logged_images
 from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods
 from podium.sweep.trial_process.interval_end import IntervalEnd

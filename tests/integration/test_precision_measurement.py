@@ -26,7 +26,7 @@ from podium.ensemble.worker.precision_measurement_messages import MeasurementReq
 from podium.sweep.data import datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.fakes import FakeClock
 from tests.networks import CPU
 

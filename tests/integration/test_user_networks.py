@@ -420,7 +420,7 @@ def test_weights_of_other_build_are_refused(rig: UserRig) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
-    from podium.sweep.runtime.regular_files import sha256_of
+    from podium.sweep.runtime.safe_file_reads import sha256_of
 
     with safe_open(files[1].path, framework="pt") as other:
         header = other.metadata()

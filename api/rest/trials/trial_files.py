@@ -13,7 +13,7 @@ from podium.db.stores import trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
-from podium.sweep.runtime.regular_files import open_regular_in
+from podium.sweep.runtime.safe_file_reads import open_regular_in
 from podium.sweep.values import image_names
 from podium.sweep.values.errors import NotFoundError
 

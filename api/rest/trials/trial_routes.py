@@ -23,7 +23,7 @@ from podium.db.queries import trial_attempts
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import open_regular
+from podium.sweep.runtime.safe_file_reads import open_regular
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError

@@ -23,7 +23,7 @@ from podium.db.stores import retention_plan
 from podium.db.stores.retention_plan import RemovableFiles
 from podium.sweep.file_store.object_folder import ObjectFolder
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError, DataDirectoryError, FileStoreError
 from tests.databases import CHOSEN
 from tests.doctor import assert_no_breaches

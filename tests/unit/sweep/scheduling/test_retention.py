@@ -20,7 +20,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.file_cleanup import CleanupThread

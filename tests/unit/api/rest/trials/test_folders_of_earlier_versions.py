@@ -13,7 +13,7 @@ from podium.db.stores import member_candidates
 from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptPlaced
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
