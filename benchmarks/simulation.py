@@ -31,7 +31,7 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     TrialProposed,
     Wake,
 )
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
@@ -265,7 +265,7 @@ class SimulatedSearch:
 
 
 class _Searchers:
-    """See `podium.sweep.lifecycle.scheduler_ports.Searchers`; for one sweep."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.Searchers`; for one sweep."""
 
     def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
         self._ports = (inbox, clock, agenda)

@@ -74,7 +74,7 @@ class HinderedDatabase:
 
 
 class NoSlots:
-    """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`, and its start and end in `RaySlots`."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.SlotPool`, and its start and end in `RaySlots`."""
 
     count = 0
     name = "head"

@@ -141,7 +141,7 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_ports.Recorder`.
+    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_interfaces.Recorder`.
 
     `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `unreachable`: the lease cannot be
     confirmed. `cannot_write`: a change with values that no table accepts.

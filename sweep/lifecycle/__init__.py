@@ -2,7 +2,7 @@
 
 Runs in the api process and the scheduler.
 
-- Scheduler: `scheduler_inbox` (its inbox), `scheduler_ports` (its ports), `stored_sweeps` (what it reads),
+- Scheduler: `scheduler_inbox` (its inbox), `scheduler_interfaces` (its ports), `stored_sweeps` (what it reads),
   `recorded_changes` (what it writes), `pending_commands` (what clients request), `consecutive_failures`.
 - Clients: `allowed_commands`, `sweep_import`, `warm_start_compatibility`.
 - Results: `budget_usage`, `pareto`.
@@ -17,7 +17,7 @@ Modules:
     pending_commands          The commands of clients that the scheduler has not executed yet, as plain values
     recorded_changes          The changes that the scheduler records in the database, as plain values
     scheduler_inbox           The messages in the scheduler's inbox, from slots, searches and the study thread
-    scheduler_ports           The ports of the scheduler: the slots, the searches and the recorder that it calls
+    scheduler_interfaces      The ports of the scheduler: the slots, the searches and the recorder that it calls
     slot_demand               What the sweeps need of a pool whose slots come and go
     stored_sweeps             The stored sweeps and trials that the scheduler reads, as plain values
     sweep_import              Trials that ran elsewhere, as a client imports them as a finished sweep. Pure

@@ -86,7 +86,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 
 
 class DatabaseRecorder:
-    """See `podium.sweep.lifecycle.scheduler_ports.Recorder`."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.Recorder`."""
 
     def __init__(
         self,

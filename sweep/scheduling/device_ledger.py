@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.sweep.lifecycle.recorded_changes import DeviceChanged
 from podium.sweep.lifecycle.scheduler_inbox import StudyAnswered
-from podium.sweep.lifecycle.scheduler_ports import SlotPool
+from podium.sweep.lifecycle.scheduler_interfaces import SlotPool
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotOpened, Wake
-from podium.sweep.lifecycle.scheduler_ports import Recorder, Searchers, SlotPool
+from podium.sweep.lifecycle.scheduler_interfaces import Recorder, Searchers, SlotPool
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory

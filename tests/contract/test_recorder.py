@@ -38,7 +38,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_ports import Recorder
+from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.optuna_class_check import check_classes
