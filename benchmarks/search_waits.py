@@ -26,7 +26,7 @@ from benchmarks.simulation import Agenda, SimulatedSlots, least_s
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

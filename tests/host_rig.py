@@ -13,7 +13,7 @@ from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.worker.control_messages import Phase
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock

@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
-from podium.sweep.lifecycle.pending_commands import (
-    Enqueued,
-    MemberDevices,
-    PendingCommands,
-    SweepUpdate,
-    TrialCommandRequest,
-)
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,
@@ -37,6 +29,14 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialDropped,
     TrialPlanned,
     TrialRetried,
+)
+from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
+from podium.sweep.lifecycle.pending_commands import (
+    Enqueued,
+    MemberDevices,
+    PendingCommands,
+    SweepUpdate,
+    TrialCommandRequest,
 )
 from podium.sweep.lifecycle.stored_sweeps import (
     EarlierTrial,

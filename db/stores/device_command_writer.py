@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from podium.db.stores import devices, events
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import DeviceDrained
+from podium.sweep.lifecycle.database_changes import DeviceDrained
 
 
 def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:

@@ -23,7 +23,7 @@ from podium.db.schema.tables import (
 from podium.db.stores import device_history, events
 from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged, DeviceDrained
+from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_drain import DeviceDrain, drains_of
 from podium.sweep.values.device_state import DeviceState, RecordedState

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, sel
 from podium.db.schema import dialect
 from podium.db.schema.tables import attempts, intervals, trial_params
 from podium.db.stores.trial_writer import param_row
-from podium.sweep.lifecycle.recorded_changes import IntervalEnded, IntervalStarted
+from podium.sweep.lifecycle.database_changes import IntervalEnded, IntervalStarted
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval
 
 

@@ -13,6 +13,7 @@ from podium.db.stores import events, warm_starts
 from podium.db.stores.events import NewEvent
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.db.stores.trial_params import params_of
+from podium.sweep.lifecycle.database_changes import SweepReleased
 from podium.sweep.lifecycle.held_sweeps import (
     BestTrial,
     HeldSweep,
@@ -21,7 +22,6 @@ from podium.sweep.lifecycle.held_sweeps import (
     release_or_wait,
     with_fixed_values,
 )
-from podium.sweep.lifecycle.recorded_changes import SweepReleased
 from podium.sweep.spec.predecessors import FixFrom, SweepReference
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json

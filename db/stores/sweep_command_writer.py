@@ -14,7 +14,7 @@ from podium.db.stores.events import NewEvent
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.lifecycle.allowed_commands import SweepCommand, next_sweep_state
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, continuation_advice, exhausted_reason
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import ConflictError, NotPossibleError

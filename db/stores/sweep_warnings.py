@@ -11,7 +11,7 @@ from podium.db.schema.dialect import insert
 from podium.db.schema.tables import sweep_warnings, sweeps
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import SweepWarned
+from podium.sweep.lifecycle.database_changes import SweepWarned
 
 
 @dataclass(frozen=True, slots=True)

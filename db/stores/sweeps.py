@@ -14,8 +14,8 @@ from podium.db.stores import events, sweep_warnings
 from podium.db.stores.events import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.errors import ConflictError, NotFoundError
 from podium.sweep.values.states import (

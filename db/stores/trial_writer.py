@@ -14,7 +14,7 @@ from podium.db.schema.tables import enqueued as enqueued_table
 from podium.db.stores import attempt_ranks, events, trial_values_constraints_attributes
 from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,

@@ -27,9 +27,7 @@ from podium.db.stores import (
     trial_writer,
     warm_starts,
 )
-from podium.sweep.lifecycle.held_sweeps import HeldSweep
-from podium.sweep.lifecycle.pending_commands import PendingCommands
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     DURABLE,
     ArtifactSaved,
     AttemptEnded,
@@ -54,6 +52,8 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialRetried,
     UsageSampled,
 )
+from podium.sweep.lifecycle.held_sweeps import HeldSweep
+from podium.sweep.lifecycle.pending_commands import PendingCommands
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from podium.sweep.lifecycle.recorded_changes import RankEnded
+from podium.sweep.lifecycle.database_changes import RankEnded
 from podium.sweep.scheduling.assignment_builder import assignment_of, rank_assignment
 from podium.sweep.scheduling.attempt_ends import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Container
 
 from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
+from podium.sweep.lifecycle.database_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
-from podium.sweep.lifecycle.recorded_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     Change,
     ParamDefined,
     SearchAttributesChanged,

@@ -17,7 +17,7 @@ from podium.api.notifications.target_file import NotificationKind, Target, read_
 from podium.db.integrity import notification_checks
 from podium.db.stores import ensemble_writer, notifications
 from podium.ensemble.values.ensemble_states import EnsembleState
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, SweepChanged, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, SweepChanged, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.failure_causes import Cause

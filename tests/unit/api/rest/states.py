@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from podium.db.stores import events
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, SweepChanged, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptEnded, SweepChanged, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended

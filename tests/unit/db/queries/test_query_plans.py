@@ -13,7 +13,7 @@ from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.engine import Database
 from podium.db.stores import notifications, sweeps
-from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from tests.specs import spec

@@ -6,7 +6,7 @@ import pytest
 
 from podium.db.schema.engine import Database
 from podium.db.stores import device_command_writer, devices, events
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState
 

@@ -8,7 +8,7 @@ import pytest
 
 from podium.db.schema.engine import Database
 from podium.db.stores import device_command_writer, devices, events, nodes, sweeps
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,

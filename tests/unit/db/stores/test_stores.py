@@ -17,7 +17,7 @@ from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
 from podium.db.stores import devices, events, metrics, sweeps, trial_reader, trial_writer
 from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from podium.db.integrity.main import Report, audit
 from podium.db.stores import ensemble_writer, member_candidates, retention_plan
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,

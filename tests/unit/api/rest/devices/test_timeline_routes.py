@@ -21,7 +21,7 @@ from podium.db.queries import scheduler_recovery
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,

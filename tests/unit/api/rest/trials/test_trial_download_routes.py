@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.integrity import file_checks
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
+from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
