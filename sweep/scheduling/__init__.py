@@ -18,6 +18,7 @@ Modules:
     ask_pacing                  Decides how many trials to request from the search of a sweep, and how long to wait for
                                 each. Pure
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
+    attempt_deadlines           When attempts have ended at the latest, by their time limits. Pure
     attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_events              Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
@@ -48,7 +49,6 @@ Modules:
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
                                 that waits. Pure
-    latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
     live_population             The trials of a sweep that are trained in intervals, and the decision between two
                                 intervals. Pure

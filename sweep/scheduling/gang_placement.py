@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from podium.sweep.scheduling.attempt_deadlines import ends_by_s, longest_s
 from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
@@ -20,7 +21,6 @@ from podium.sweep.scheduling.gang_reservation import (
     reserve,
     size_of_attempt,
 )
-from podium.sweep.scheduling.latest_attempt_ends import ends_by_s, longest_s
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
