@@ -35,7 +35,6 @@ Modules:
     device_time                 The device-seconds of the running attempts of a sweep, as sums that each event updates.
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
-    elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     existing_cluster_token      The token by which the nodes of a Ray cluster of others get and send files
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
@@ -67,6 +66,7 @@ Modules:
     scheduler_state             The state of the scheduler, by owner. Pure
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
     search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure
+    slot_autoscaler             Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     slot_needs                  The slots that each attempt of a sweep needs: one, several of one device, or several
                                 devices. Pure
     slot_watchdog               Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure

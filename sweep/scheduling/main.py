@@ -37,10 +37,10 @@ from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import existing_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
+from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.trial_study_reads import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.errors import PodiumError
@@ -87,7 +87,7 @@ def run(settings: ServiceSettings) -> None:
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
-        elastic=ElasticSlots(pool, settings.joined.idle_release_s) if settings.joined else None,
+        elastic=SlotAutoscaler(pool, settings.joined.idle_release_s) if settings.joined else None,
         on_progress=heartbeat.on_progress,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))

@@ -28,12 +28,12 @@ from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_gate import reports_full_disk
-from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.gang_events import advance_gangs, next_due_s
 from podium.sweep.scheduling.gang_reservation import ReservationHolder
 from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
 from podium.sweep.scheduling.trial_placement import explain_waits, place_trials, plan_asks
@@ -67,7 +67,7 @@ class Scheduler:
         clean_up: Callable[[Path], None] = lambda _: None,
         has_started: Callable[[Path], bool] = lambda _: True,
         apply_retention: Callable[[int], None] = lambda _: None,
-        elastic: ElasticSlots | None = None,
+        elastic: SlotAutoscaler | None = None,
         on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         self._inbox = inbox

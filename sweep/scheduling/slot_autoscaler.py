@@ -38,7 +38,7 @@ class _Idle:
     since_s: float  # monotonic
 
 
-class ElasticSlots:
+class SlotAutoscaler:
     """Requests the slots that the sweeps need, and releases those that nothing has needed for long."""
 
     def __init__(self, pool: ElasticPool, release_s: float) -> None:
