@@ -7,7 +7,7 @@ Runs in the scheduler process; `main` is its entry point.
 - Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
-- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
+- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
 
@@ -32,7 +32,7 @@ Modules:
                                 and why. Pure
     device_ledger               The device ledger: the slot on each device, its attempt, and the commands to send next.
                                 Pure
-    device_time                 The device-seconds of the running attempts of a sweep, as sums that each event updates.
+    device_seconds              The device-seconds of the running attempts of a sweep, as sums that each event updates.
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
     existing_cluster_token      The token by which the nodes of a Ray cluster of others get and send files

@@ -12,7 +12,7 @@ from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
-from podium.sweep.scheduling.device_time import DeviceTime
+from podium.sweep.scheduling.device_seconds import DeviceTime
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_population import Population
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
