@@ -67,9 +67,9 @@ Modules:
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
     search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_autoscaler             Requests the slots that the sweeps need, and releases those that are idle for long. Pure
-    slot_needs                  The slots that each attempt of a sweep needs: one, several of one device, or several
-                                devices. Pure
     slot_watchdog               Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
+    slots_per_attempt           The slots that each attempt of a sweep needs: one, several of one device, or several
+                                devices. Pure
     sweep_budget                Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings               Decides the end of sweeps: finished, failed, cancelled. Pure
     trial_placement             Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure

@@ -24,7 +24,7 @@ from podium.sweep.scheduling.gang_reservation import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds
 from podium.sweep.values.device import Device
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds
 from podium.sweep.values.device import Device
 
 _Group = tuple[str, str]  # kind, and node unless devices of any nodes may be combined

@@ -16,7 +16,7 @@ from podium.sweep.scheduling.device_seconds import DeviceTime
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_population import Population
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds, slot_needs
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import Device, machine_name
 from podium.sweep.values.states import SweepState

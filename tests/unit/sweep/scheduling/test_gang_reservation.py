@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.scheduling.gang_reservation import DeviceOutlook, choose_devices, reserve, size_of_attempt
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds, slot_needs
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import Device
 

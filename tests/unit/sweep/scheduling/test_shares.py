@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotNeeds, slot_needs
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import shared_id
 from podium.sweep.values.states import TrialState
