@@ -19,7 +19,7 @@ Modules:
                                 each. Pure
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
     attempt_deadlines           When attempts have ended at the latest, by their time limits. Pure
-    attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
+    attempt_end_handler         Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_events              Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes

@@ -13,7 +13,7 @@ from podium.sweep.lifecycle.database_changes import (
     MetricPoint,
     UsageSampled,
 )
-from podium.sweep.scheduling.attempt_ends import end_attempt
+from podium.sweep.scheduling.attempt_end_handler import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_events import on_rank_event

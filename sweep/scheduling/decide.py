@@ -27,7 +27,7 @@ from podium.sweep.lifecycle.scheduler_inbox import (
 from podium.sweep.runtime.attempt_directory import attempt_of_folder
 from podium.sweep.scheduling import search_answers
 from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
-from podium.sweep.scheduling.attempt_ends import attempt_ended, end_attempt, end_interrupted, end_lost
+from podium.sweep.scheduling.attempt_end_handler import attempt_ended, end_attempt, end_interrupted, end_lost
 from podium.sweep.scheduling.attempt_events import on_event
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
