@@ -4,7 +4,8 @@ Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
-- Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
+- Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answers`,
+`command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
@@ -20,7 +21,7 @@ Modules:
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
     attempt_deadlines           When attempts have ended at the latest, by their time limits. Pure
     attempt_end_handler         Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
-    attempt_events              Decisions on the events of attempts. Pure
+    attempt_event_handler       Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
