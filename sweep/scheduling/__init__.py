@@ -44,7 +44,7 @@ Modules:
     file_cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the
                                 scheduler process
     gang                        The devices and ranks of one attempt on several devices, and how it ends. Pure
-    gang_events                 Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
+    gang_event_handler          Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
     gang_placement              Places trials while a sweep has trials of several devices: reservation and backfill.
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one

@@ -16,7 +16,7 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.scheduling.attempt_end_handler import end_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.gang_events import on_rank_event
+from podium.sweep.scheduling.gang_event_handler import on_rank_event
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import ReadStudy, ReportValue, SuggestValue

@@ -31,7 +31,7 @@ from podium.sweep.scheduling.attempt_end_handler import attempt_ended, end_attem
 from podium.sweep.scheduling.attempt_event_handler import on_event
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.gang_events import adopt_gang, lose_rank
+from podium.sweep.scheduling.gang_event_handler import adopt_gang, lose_rank
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt
