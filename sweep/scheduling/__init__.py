@@ -4,7 +4,7 @@ Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
-- Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answers`,
+- Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
 `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
@@ -66,7 +66,7 @@ Modules:
     scheduler_epoch_file        The epoch of the last scheduler that opened slots, outside the database
     scheduler_state             The state of the scheduler, by owner. Pure
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
-    search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure
+    search_answer_handler       Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_autoscaler             Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     slot_watchdog               Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
     slots_per_attempt           The slots that each attempt of a sweep needs: one, several of one device, or several

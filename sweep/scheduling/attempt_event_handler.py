@@ -20,7 +20,7 @@ from podium.sweep.scheduling.gang_event_handler import on_rank_event
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import ReadStudy, ReportValue, SuggestValue
-from podium.sweep.scheduling.search_answers import on_fallback_value
+from podium.sweep.scheduling.search_answer_handler import on_fallback_value
 from podium.sweep.values.slot_events import (
     DeviceReleased,
     Ended,
