@@ -31,7 +31,7 @@ from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.assignment import AttemptKey, Params

@@ -37,7 +37,7 @@ from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.scheduler_session import POLL_S

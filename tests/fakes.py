@@ -372,7 +372,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_reads.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_thread.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

@@ -3,7 +3,7 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
+  `action_executor` calls the searches, `trial_study_thread` and `file_cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
 `command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
@@ -74,7 +74,7 @@ Modules:
     sweep_budget                Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings               Decides the end of sweeps: finished, failed, cancelled. Pure
     trial_placement             Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
-    trial_study_reads           Answers the queries of `trial.study`, in a thread of the scheduler process that may
+    trial_study_thread          Answers the queries of `trial.study`, in a thread of the scheduler process that may
                                 block
     wait_and_idle_reasons       The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

@@ -24,7 +24,7 @@ from podium.sweep.scheduling.search_and_cleanup_actions import (
     SuggestValue,
     TellTrial,
 )
-from podium.sweep.scheduling.trial_study_reads import StudyReader
+from podium.sweep.scheduling.trial_study_thread import StudyReader
 
 log = logging.getLogger("podium.scheduler")
 

@@ -41,7 +41,7 @@ from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.errors import PodiumError
 from podium.sweep.values.refused_node import RefusedNode

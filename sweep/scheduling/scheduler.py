@@ -37,7 +37,7 @@ from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
 from podium.sweep.scheduling.trial_placement import explain_waits, place_trials, plan_asks
-from podium.sweep.scheduling.trial_study_reads import StudyReader
+from podium.sweep.scheduling.trial_study_thread import StudyReader
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
 TICK_S = 1.0  # between two reads of the database without a wake-up
