@@ -54,7 +54,7 @@ def _named(spec: SweepSpec) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
 
 
 def _tried(wanted: str) -> list[str | None]:
-    command = [sys.executable, "-P", "-m", "podium.sweep.search.custom_class_check", str(os.getpid())]
+    command = [sys.executable, "-P", "-m", "podium.sweep.search.custom_class_check_process", str(os.getpid())]
     try:
         done = subprocess.run(
             command, input=wanted, capture_output=True, text=True, check=False, timeout=TIMEOUT_S,

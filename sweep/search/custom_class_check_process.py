@@ -1,8 +1,8 @@
 """Checks the sampler and pruner classes of a sweep file, in a process of its own that CLI and api start.
 
-`python -P -m podium.sweep.search.custom_class_check PARENT_PID` reads one JSON document on standard input, a list of
-`{"kind": "sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with an error message for each
-class that cannot be used, and null for the others. Output of the classes goes to standard error.
+`python -P -m podium.sweep.search.custom_class_check_process PARENT_PID` reads one JSON document on standard input, a
+list of `{"kind": "sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with an error message
+for each class that cannot be used, and null for the others. Output of the classes goes to standard error.
 """
 
 from __future__ import annotations
