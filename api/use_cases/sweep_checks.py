@@ -16,8 +16,8 @@ from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.code_check import check_code, check_preload
+from podium.sweep.specfile.custom_class_check import check_classes
 from podium.sweep.specfile.data_check import with_data_state
-from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 _DATA_PATHS = ("root", "idx", "file")

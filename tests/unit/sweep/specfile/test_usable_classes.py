@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from podium.sweep.specfile.optuna_class_check import check_classes
+from podium.sweep.specfile.custom_class_check import check_classes
 from podium.sweep.specfile.usable_classes import UsableClasses
 from tests.specs import spec
 
