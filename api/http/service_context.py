@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.specfile.usable_classes import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import UsableClasses
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.usable_classes import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import UsableClasses
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 TIMEOUT_S = 120.0  # for importing and constructing the classes

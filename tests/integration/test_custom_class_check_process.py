@@ -13,7 +13,7 @@ from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.custom_class_check import check_classes
-from podium.sweep.specfile.usable_classes import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import UsableClasses
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState

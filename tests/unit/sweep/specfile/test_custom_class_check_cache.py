@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from podium.sweep.specfile.custom_class_check import check_classes
-from podium.sweep.specfile.usable_classes import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import UsableClasses
 from tests.specs import spec
 
 CLASS = {"sampler": "their_samplers:Fine", "args": {"last": 3}}
