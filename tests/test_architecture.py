@@ -30,7 +30,7 @@ LIGHT = {
     "podium.ensemble.worker.control_messages": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.process_template.template": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
-    "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
+    "podium.sweep.trial_process.attempt_runner": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),
     "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),
     "podium.api.gateway.main": ("torch", "ray", "optuna", "sklearn"),

@@ -54,7 +54,7 @@ SHARED_IMPORTS = (
     "podium.sweep.trial_process.fork_server",
     "podium.ensemble.worker.worker_process",
 )
-ATTEMPTS = "podium.sweep.trial_process.attempt"  # its `rehearse` prepares the memory of trials
+ATTEMPTS = "podium.sweep.trial_process.attempt_runner"  # its `rehearse` prepares the memory of trials
 MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept

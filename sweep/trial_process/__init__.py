@@ -4,7 +4,7 @@ Runs in the fork server and in trial processes.
 
 Modules:
     artifacts                Artifacts of a trial: copies of its files, written atomically, limited in number and size
-    attempt                  Runs one attempt, from its assignment to its outcome
+    attempt_runner           Runs one attempt, from its assignment to its outcome
     checkpoint_methods       The checkpoints that `trial.` offers: saved, and loaded by the next attempt
     checkpoint_state         Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
     constraint_function      `program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`
