@@ -14,12 +14,12 @@ Modules:
     fork_server               Forks one process per attempt, with the imports of the process template
     gang_process              What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
                               store
+    gpu_memory_limit          Limits the memory of a GPU that a trial may allocate to its share, before user code runs
     import_hooks              Calls a function immediately after a module is imported
     interval_end              Ends an attempt at the end of its interval of training, with a checkpoint
     lightning_callback        A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                               trial
     logged_images             Images that a trial logs by name and step: converted to PNG, written atomically, limited
-    memory_share              Limits the memory of a GPU that a trial may allocate to its share, before user code runs
     metric_downsampling       Downsamples long metric curves before they are sent, so that a million points cost little
     metrics_file              Reads the metrics file that a script appends to, in lines of bounded length
     model_export              Saves the network of a user's trial for ensembles, and verifies that it can be rebuilt

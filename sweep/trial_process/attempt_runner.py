@@ -32,7 +32,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.spec.command_line import environment_of_function
-from podium.sweep.trial_process import constraint_function, gang_process, memory_share, script_program, user_code
+from podium.sweep.trial_process import constraint_function, gang_process, gpu_memory_limit, script_program, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -320,10 +320,10 @@ def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
         )
     if expected.uuid is None:
         return torch.device("cpu")
-    memory_share.limit(assignment.share)
+    gpu_memory_limit.limit(assignment.share)
     if torch.cuda.device_count() != 1:
         raise PinningError(f"pinning failed: the process sees {torch.cuda.device_count()} GPUs, expected one")
-    memory_share.limit_here(assignment.share)
+    gpu_memory_limit.limit_here(assignment.share)
     if expected.uuid.startswith(MIG):
         return torch.device("cuda", 0)  # the only one that is visible; PyTorch may know the UUID of its GPU instead
     uuid = str(torch.cuda.get_device_properties(0).uuid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.sweep.trial_process import memory_share
+from podium.sweep.trial_process import gpu_memory_limit
 
 
 @pytest.mark.parametrize(("share", "before", "after"), [
@@ -17,5 +17,5 @@ from podium.sweep.trial_process import memory_share
 ])  # fmt: skip
 def test_share_is_an_option_of_the_allocator(share: float, before: dict[str, str], after: dict[str, str]) -> None:
     environment = dict(before)
-    memory_share.limit(share, environment)
+    gpu_memory_limit.limit(share, environment)
     assert environment == after
