@@ -35,9 +35,9 @@ Modules:
     slot_channel              The trial process's end of its connection to the slot
     stop_condition_check      Ends a trial early, in state finished, when a condition of `stop` is met
     study_handle              `trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`
-    suggested_distributions   The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}
-    suggestions               The `suggest_*` methods of a trial: planned values, and values that the search chooses on
+    suggest_methods           The `suggest_*` methods of a trial: planned values, and values that the search chooses on
                               request
+    suggested_distributions   The distributions of `trial.suggest_*` calls, as in a sweep file: {"min": 0.0, "max": 1.0}
     thread_pools              The thread pools of torch in a trial: within an operation, and between operations
     tracebacks                Formats tracebacks without the frames of Podium around the user's code
     trial_checkpoints         Checkpoints of a trial: written atomically, loaded by its next attempt, without unpickling
