@@ -12,8 +12,6 @@ Modules:
     directory_checkpoints     Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next
                               attempt
     fork_server               Forks one process per attempt, with the imports of the process template
-    gang_process              What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
-                              store
     gpu_memory_limit          Limits the memory of a GPU that a trial may allocate to its share, before user code runs
     import_hooks              Calls a function immediately after a module is imported
     interval_end              Ends an attempt at the end of its interval of training, with a checkpoint
@@ -26,6 +24,8 @@ Modules:
     number_conversion         Converts reported numbers and steps of any library to Python's types
     optuna_frozen_trial       Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
     output_lines              Splits the output of a script into lines of bounded length
+    rank_setup                What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
+                              store
     ray_tune                  Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a
                               trial
     saved_predictions         Saves the predictions of a user's trial on the rows that select and fit ensembles

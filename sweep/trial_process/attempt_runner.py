@@ -32,7 +32,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.spec.command_line import environment_of_function
-from podium.sweep.trial_process import constraint_function, gang_process, gpu_memory_limit, script_program, user_code
+from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_program, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -77,7 +77,7 @@ def run(connection: socket.socket, log: int) -> int:
     signal.signal(signal.SIGTERM, _on_sigterm)
     try:
         _set_up_process(assignment, log)
-        store = gang_process.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
+        store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
         device = _check_device(greeting.device, assignment)
         _seed(assignment, device)
         imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
@@ -310,7 +310,7 @@ def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
     Raises `PinningError`.
     """
     if assignment.gang is not None:
-        return gang_process.check_devices(assignment.gang, expected)
+        return rank_setup.check_devices(assignment.gang, expected)
     import torch  # already imported by the fork server
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.sweep.parallel import rank_environment
-from podium.sweep.trial_process.gang_process import RANK_VARIABLES, rank_variables
+from podium.sweep.trial_process.rank_setup import RANK_VARIABLES, rank_variables
 from podium.sweep.values.assignment import GangPlace
 
 
