@@ -12,7 +12,7 @@ from podium.sweep.parallel.synchronous import Synchronous
 from podium.sweep.training.learner import Learner
 
 
-class ReplicatedLearner(Learner):
+class DistributedLearner(Learner):
     """A `Learner` whose batches are divided over the ranks of `group`; all ranks have the same parameters.
 
     The gradient of each update is that of the whole batch, as in one process.
