@@ -20,7 +20,7 @@ Modules:
     failure_classification           Classifies exceptions and error output of a trial by failure cause
     failure_messages                 Makes messages of failures comparable: numbers, paths and addresses in them become
                                      placeholders
-    image_names                      The files of images that trials log: name and step are in the name of the file
+    logged_image_names               The files of images that trials log: name and step are in the name of the file
     megabytes                        Sizes of memory in MB of 2^20 bytes, as in the `limits` of sweep files
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune

@@ -14,12 +14,12 @@ from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.runtime.safe_file_reads import open_regular_in
-from podium.sweep.values import image_names
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import NotFoundError
 
 # Trials choose the names of their files: no path is allowed, except the folder of artifacts and that of images.
 _NAME = re.compile(
-    rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}|{ARTIFACTS}/{image_names.FOLDER}/[A-Za-z0-9._~-]{{1,220}}"
+    rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}|{ARTIFACTS}/{logged_image_names.FOLDER}/[A-Za-z0-9._~-]{{1,220}}"
 )
 
 
