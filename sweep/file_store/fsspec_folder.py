@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 log = logging.getLogger("podium.object_store")
 
 
-class ObjectFolder:
+class FsspecFolder:
     """Objects by name, which is relative to the folder. Thread-safe.
 
     All methods raise `FileStoreError` if the store cannot be used.
@@ -71,7 +71,7 @@ class ObjectFolder:
         return {str(each["name"]).rstrip("/").rpartition("/")[2] for each in found}
 
     @classmethod
-    def open(cls, url: ArtifactUrl, *, patience_s: float = PATIENCE_S) -> ObjectFolder:
+    def open(cls, url: ArtifactUrl, *, patience_s: float = PATIENCE_S) -> FsspecFolder:
         """The folder at a URL. Raises `MissingExtraError`."""
         filesystem, root = url.open()
         return cls(filesystem, root, name=str(url), patience_s=patience_s)
