@@ -6,8 +6,8 @@ import secrets
 
 from filelock import FileLock
 
+from podium.sweep.file_store.object_store_check import StoreCheck
 from podium.sweep.file_store.object_store_record import StoreRecord, recorded
-from podium.sweep.file_store.store_check import StoreCheck
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

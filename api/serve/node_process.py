@@ -26,7 +26,7 @@ import httpx2
 from podium.api.serve import unfinished_files
 from podium.api.serve.service_lock import service_locked
 from podium.db.schema import database_url
-from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import StoreCheck
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import StoreCheck
 from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import StoreCheck
 from podium.sweep.values.errors import ServiceError
 from tests.contract.sweep.file_store.s3_server import s3_bucket
 

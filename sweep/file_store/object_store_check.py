@@ -1,8 +1,8 @@
 """Checks at start that this machine can use the object store; a process of `podium serve` and of `podium node join`.
 
-`python -P -m podium.sweep.file_store.store_check` reads a `StoreCheck` as JSON on standard input. It prints nothing and
-exits with 0, or prints one sentence to standard error. It is a process of its own: `podium serve` forks its components,
-and must not have the threads of the packages for object stores.
+`python -P -m podium.sweep.file_store.object_store_check` reads a `StoreCheck` as JSON on standard input. It prints
+nothing and exits with 0, or prints one sentence to standard error. It is a process of its own: `podium serve` forks its
+components, and must not have the threads of the packages for object stores.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentia
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import FileStoreError, MissingFileError, PodiumError, ServiceError
 
-MODULE = "podium.sweep.file_store.store_check"
+MODULE = "podium.sweep.file_store.object_store_check"
 MARK = "podium-store"  # holds the id of the service whose files are in this folder
 WITHIN_S = 90.0
 _PROBE = "trials/1/0/0-{nonce}/probe"  # no trial has this attempt
