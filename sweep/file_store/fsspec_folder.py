@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podium.sweep.file_store.file_store_interface import never
 from podium.sweep.file_store.object_store_url import ArtifactUrl, without_credentials
-from podium.sweep.file_store.store_interface import never
 from podium.sweep.runtime.atomic_files import open_atomic
 from podium.sweep.runtime.safe_file_reads import open_regular
 from podium.sweep.values.errors import FileStoreError

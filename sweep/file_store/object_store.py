@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_prefix
+from podium.sweep.file_store.file_store_interface import StoredFile, never
 from podium.sweep.file_store.fsspec_folder import PATIENCE_S, FsspecFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
-from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
 
@@ -41,7 +41,7 @@ class StoredObject:
 
 
 class ObjectFileStore:
-    """See `podium.sweep.file_store.store_interface.FileStore`. Thread-safe."""
+    """See `podium.sweep.file_store.file_store_interface.FileStore`. Thread-safe."""
 
     def __init__(
         self,
