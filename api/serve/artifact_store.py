@@ -7,7 +7,7 @@ import secrets
 from filelock import FileLock
 
 from podium.sweep.file_store.object_store_check import StoreCheck
-from podium.sweep.file_store.object_store_record import StoreRecord, recorded
+from podium.sweep.file_store.object_store_config import StoreRecord, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

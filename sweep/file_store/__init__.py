@@ -18,7 +18,7 @@ Modules:
                           head
     object_store          The file store in a bucket or a shared folder, through fsspec
     object_store_check    Checks at start that this machine can use the object store
-    object_store_record   The object store of a data directory, as `podium serve` has recorded it
+    object_store_config   The object store of a data directory, as `podium serve` has recorded it
     object_store_url      The URL of an object store for the files of attempts, and its file system
     resumable_uploads     Uploads in parts, which continue where a broken connection or a restart of the head has ended
                           them

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.file_store.file_keys import attempt_folder
-from podium.sweep.file_store.object_store_record import recorded
+from podium.sweep.file_store.object_store_config import recorded
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 

@@ -101,7 +101,7 @@ class DataDirectory(ServicePaths):
 
     @property
     def artifact_store(self) -> Path:
-        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_record`."""
+        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_config`."""
         return self.root / "artifact-store.json"
 
     @property

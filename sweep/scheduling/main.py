@@ -23,7 +23,7 @@ from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes, scheduler_lease
-from podium.sweep.file_store.object_store_record import recorded
+from podium.sweep.file_store.object_store_config import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource

@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.serve import artifact_store
 from podium.sweep.file_store.object_store_check import MARK, StoreCheck, check
-from podium.sweep.file_store.object_store_record import StoreRecord, recorded
+from podium.sweep.file_store.object_store_config import StoreRecord, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError, ServiceError
 

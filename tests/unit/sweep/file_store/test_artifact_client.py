@@ -15,7 +15,7 @@ from podium.sweep.file_store import artifact_client
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.object_store_record import StoreRecord
+from podium.sweep.file_store.object_store_config import StoreRecord
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError
