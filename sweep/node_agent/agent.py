@@ -14,7 +14,7 @@ from pathlib import Path
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.node_file_store import NodeFileStore
 from podium.sweep.node_agent import sent_files
-from podium.sweep.node_agent.fetched_files import FetchedFiles
+from podium.sweep.node_agent.file_downloads import FetchedFiles
 from podium.sweep.node_agent.leftover_files import Left, LeftFiles
 from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles
 from podium.sweep.protocol.agent_messages import (
