@@ -13,10 +13,10 @@ from pathlib import Path
 
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.node_file_store import NodeFileStore
-from podium.sweep.node_agent import sent_files
+from podium.sweep.node_agent import file_uploads
 from podium.sweep.node_agent.file_downloads import FetchedFiles
+from podium.sweep.node_agent.file_uploads import CHECK_INTERVAL_S, SentFiles
 from podium.sweep.node_agent.leftover_files import Left, LeftFiles
-from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles
 from podium.sweep.protocol.agent_messages import (
     AgentReply,
     AgentRequest,
@@ -180,7 +180,7 @@ class NodeAgent:
         if removed is not None:
             finish(removal_steps([removed]))  # everything has been sent
         if request.checkpoints:
-            sent_files.remove_checkpoints(self._store, self._data, directory)
+            file_uploads.remove_checkpoints(self._store, self._data, directory)
 
     def _used_trials(self) -> set[str]:
         return {*self._fetching, *(_trial(each.folder) for each in self._attempts.values())}
