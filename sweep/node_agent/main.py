@@ -22,7 +22,7 @@ from podium.sweep.file_store.node_file_store import DirectFileStore, NodeFileSto
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
-from podium.sweep.node_agent.head_reports import HeadReports
+from podium.sweep.node_agent.node_status_reporter import HeadReports
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import ssl_context
 from podium.sweep.runtime.node_settings import NodeSettings
