@@ -10,7 +10,7 @@ import typer
 
 from podium.api.cli.commands import ensemble_traffic_and_drift
 from podium.api.cli.terminal import ensemble_options as options
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.cli.terminal.run_each import run_each
@@ -38,19 +38,19 @@ def build(
     **version: Any,
 ) -> None:
     """Build an ensemble of a sweep's best trials or of given ones. Ctrl-C stops waiting; the build continues."""
-    body = lazy.ensemble_build_request.request(**version, name=name)
-    with lazy.Client.of(data_dir) as client:
+    body = lazy_imports.ensemble_build_request.request(**version, name=name)
+    with lazy_imports.Client.of(data_dir) as client:
         ensemble = client.build_ensemble(**body)
         if wait:
-            ensemble = lazy.ensemble_output.follow(client, ensemble["id"], quiet=as_json)
+            ensemble = lazy_imports.ensemble_output.follow(client, ensemble["id"], quiet=as_json)
     if as_json:
-        lazy.terminal_output.print_json(ensemble)
+        lazy_imports.terminal_output.print_json(ensemble)
     elif wait:
-        lazy.terminal_output.console.print(lazy.ensemble_output.summary(ensemble))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.summary(ensemble))
     else:
         show = suggested_commands.command(data_dir, "ensemble", "show", ensemble["id"])
-        lazy.terminal_output.console.print(f"{lazy.ensemble_output.headline(ensemble)}; {show}")
-    raise typer.Exit(0 if lazy.serves(ensemble) or not wait else 1)
+        lazy_imports.terminal_output.console.print(f"{lazy_imports.ensemble_output.headline(ensemble)}; {show}")
+    raise typer.Exit(0 if lazy_imports.serves(ensemble) or not wait else 1)
 
 
 @version_app.command("add")
@@ -65,42 +65,42 @@ def add_version(
     **version: Any,
 ) -> None:
     """Build another version. It replaces the active one when ready, or serves a share as a canary until `promote`."""
-    body = lazy.ensemble_build_request.request(**version, canary_share=canary)
-    with lazy.Client.of(data_dir) as client:
+    body = lazy_imports.ensemble_build_request.request(**version, canary_share=canary)
+    with lazy_imports.Client.of(data_dir) as client:
         _print(client.add_version(ensemble, **body), as_json)
 
 
 @version_app.command("list")
 def list_versions(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the versions of an ensemble and their roles."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
     if as_json:
-        lazy.terminal_output.print_json(found["versions"])
+        lazy_imports.terminal_output.print_json(found["versions"])
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.versions(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.versions(found))
 
 
 @app.command("list")
 def list_ensembles(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the ensembles, newest first."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = list(client.ensembles())
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.listed(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.listed(found))
 
 
 @app.command("show")
 def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show an ensemble and the state of each member."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.summary(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.summary(found))
 
 
 @app.command("evaluate")
@@ -130,14 +130,17 @@ def evaluate(
         raise typer.BadParameter("give either --split or --inputs with --targets")
     own: dict[str, Any] = {}
     if inputs is not None and targets is not None:
-        own = {"inputs": lazy.row_input.read(inputs), "targets": lazy.row_input.read(targets, strings=True)}
-    with lazy.Client.of(data_dir) as client:
+        own = {
+            "inputs": lazy_imports.row_input.read(inputs),
+            "targets": lazy_imports.row_input.read(targets, strings=True),
+        }
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.evaluate(ensemble, split or "test", force=force, version=version, **own)
         about = client.ensemble(found["ensemble_id"])
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.evaluation(found, about))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.evaluation(found, about))
 
 
 @app.command("predict")
@@ -153,13 +156,13 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows with an ensemble; shows what each member answered."""
-    inputs = lazy.row_input.read(file)
-    with lazy.Client.of(data_dir) as client:
+    inputs = lazy_imports.row_input.read(file)
+    with lazy_imports.Client.of(data_dir) as client:
         answer = client.predict(ensemble, inputs.reshape(1, -1) if inputs.ndim == 1 else inputs, deadline_ms)
     if as_json:
-        lazy.terminal_output.print_json(answer)
+        lazy_imports.terminal_output.print_json(answer)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.prediction(answer))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.prediction(answer))
 
 
 @app.command("start")
@@ -177,11 +180,11 @@ def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: 
 @app.command("retire")
 def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retire ensembles permanently. Evaluations are kept; names stay in use."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(
             ensembles,
             client.retire_ensemble,
-            lambda one: lazy.terminal_output.printable(lazy.ensemble_output.headline(one)),
+            lambda one: lazy_imports.terminal_output.printable(lazy_imports.ensemble_output.headline(one)),
             as_json,
         )
 
@@ -204,14 +207,14 @@ app.command("drift")(ensemble_traffic_and_drift.show_drift)
 
 
 def _change(change: Callable[[Client], EnsembleInfo], data_dir: Path, as_json: bool) -> None:
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         _print(change(client), as_json)
 
 
 def _print(ensemble: EnsembleInfo, as_json: bool) -> None:
     if as_json:
-        lazy.terminal_output.print_json(ensemble)
+        lazy_imports.terminal_output.print_json(ensemble)
         return
-    lazy.terminal_output.console.print(lazy.ensemble_output.headline(ensemble))
-    for line in lazy.ensemble_output.pending_versions(ensemble):
-        lazy.terminal_output.console.print(line)
+    lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.headline(ensemble))
+    for line in lazy_imports.ensemble_output.pending_versions(ensemble):
+        lazy_imports.terminal_output.console.print(line)

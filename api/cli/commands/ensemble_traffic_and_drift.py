@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from podium.api.cli.terminal import ensemble_options as options
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 
@@ -18,12 +18,12 @@ def show_traffic(
     as_json: AsJson = False,
 ) -> None:
     """Show recent requests, latency and late replies."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.traffic(ensemble, minutes)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.traffic(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_traffic_and_drift_output.traffic(found))
 
 
 def list_events(
@@ -33,12 +33,12 @@ def list_events(
     as_json: AsJson = False,
 ) -> None:
     """List the events of an ensemble, newest first."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble_events(ensemble, limit)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.events(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_traffic_and_drift_output.events(found))
 
 
 def show_drift(
@@ -48,9 +48,9 @@ def show_drift(
     as_json: AsJson = False,
 ) -> None:
     """Compare recent inputs with the training rows."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.drift(ensemble, most)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_traffic_and_drift_output.drift(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_traffic_and_drift_output.drift(found))

@@ -12,8 +12,9 @@ Modules:
     ensemble_options                   Options of `podium ensemble build` and `version add`
     ensemble_output                    Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_traffic_and_drift_output  Terminal output of the traffic, the events and the drift of an ensemble
-    lazy                               Lazy imports of commands: `lazy.Client` loads the HTTP client on first use
     lazy_groups                        Command groups that load a command's module only when the command is invoked
+    lazy_imports                       Lazy imports of commands: `lazy_imports.Client` loads the HTTP client on first
+                                       use
     member_precision_output            Terminal output of the precisions of members: what is used, why, and what was
                                        measured
     options                            Options that several commands share

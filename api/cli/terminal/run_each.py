@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.sweep.values.errors import PodiumError, ServiceError
 
 Id = TypeVar("Id", int, str)
@@ -33,5 +33,5 @@ def run_each(ids: Iterable[Id], act: Callable[[Id], Answer], line: Callable[[Ans
             if not as_json:
                 print(line(done[-1]))
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
     raise typer.Exit(1 if refused else 0)

@@ -1,4 +1,4 @@
-"""Lazy imports of commands: `lazy.Client` loads the HTTP client on first use; CLI.
+"""Lazy imports of commands: `lazy_imports.Client` loads the HTTP client on first use; CLI.
 
 The modules of the commands hold their options and import nothing heavy, so that `--help` of every command is fast.
 """
