@@ -11,9 +11,9 @@ import typer
 from podium.api.cli.commands import ensemble_traffic_and_drift
 from podium.api.cli.terminal import ensemble_options as options
 from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
-from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import suggested_commands
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from podium.api.cli.commands import (
     sweep_validate,
 )
 from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.options import (
     DEFAULT_DATA_DIR,
@@ -31,7 +32,6 @@ from podium.api.cli.terminal.options import (
     SweepId,
     SweepIds,
 )
-from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import suggested_commands
 from podium.sweep.values.states import SweepState
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, SweepIds
-from podium.api.cli.terminal.run_each import run_each
 
 if TYPE_CHECKING:
     from podium.api.client.sweep_responses import SweepInfo

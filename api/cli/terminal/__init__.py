@@ -3,6 +3,8 @@
 Runs in the CLI process.
 
 Modules:
+    bulk_commands                      One command on several resources: each in turn, one line each, exit code 1 if any
+                                       was refused
     completion                         Shell completion of ids: the sweeps, devices and nodes of the running service
     completion_query                   The request that shell completion sends to the running service
     demo_run                           The work of `podium demo`: a sweep, its best three models, both ensemble modes,
@@ -19,8 +21,6 @@ Modules:
                                        measured
     options                            Options that several commands share
     row_input                          Reads rows of numbers from a file or standard input, as .npy or JSON
-    run_each                           One command on several resources: each in turn, one line each, exit code 1 if any
-                                       was refused
     serve_options                      The options of `podium serve`, built from the declarations of the settings of a
                                        service
     sweep_output                       Terminal output of sweeps and trials: counts, best trials, reasons, warnings and
