@@ -9,11 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.api.cli.terminal import completion_query as completion_query
     from podium.api.cli.terminal import ensemble_build_request as ensemble_build_request
     from podium.api.cli.terminal import ensemble_output as ensemble_output
     from podium.api.cli.terminal import ensemble_traffic_and_drift_output as ensemble_traffic_and_drift_output
     from podium.api.cli.terminal import row_input as row_input
+    from podium.api.cli.terminal import shell_completion_request as shell_completion_request
     from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from podium.sweep.specfile.yaml_writer import to_yaml as to_yaml
 
 _MODULES = {
-    "completion_query": "podium.api.cli.terminal",
+    "shell_completion_request": "podium.api.cli.terminal",
     "demo_run": "podium.api.cli.terminal",
     "ensemble_traffic_and_drift_output": "podium.api.cli.terminal",
     "ensemble_output": "podium.api.cli.terminal",
