@@ -5,7 +5,6 @@ Runs in the CLI process.
 Modules:
     bulk_commands                      One command on several resources: each in turn, one line each, exit code 1 if any
                                        was refused
-    completion                         Shell completion of ids: the sweeps, devices and nodes of the running service
     demo_run                           The work of `podium demo`: a sweep, its best three models, both ensemble modes,
                                        one table
     ensemble_build_request             The request of `podium ensemble build` and `version add`, checked before it is
@@ -22,6 +21,7 @@ Modules:
     row_input                          Reads rows of numbers from a file or standard input, as .npy or JSON
     serve_options                      The options of `podium serve`, built from the declarations of the settings of a
                                        service
+    shell_completion                   Shell completion of ids: the sweeps, devices and nodes of the running service
     shell_completion_request           The request that shell completion sends to the running service
     sweep_output                       Terminal output of sweeps and trials: counts, best trials, reasons, warnings and
                                        budgets
