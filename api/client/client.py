@@ -20,8 +20,8 @@ from podium.api.client.device_responses import DeviceInfo
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
-from podium.api.client.organize_calls import OrganizeCalls
 from podium.api.client.readiness_responses import Readiness, Services
+from podium.api.client.sweep_organization_calls import OrganizeCalls
 from podium.api.client.sweep_responses import BestTrialInfo, FailuresInfo, SweepInfo
 from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
 from podium.api.client.trial_responses import (
