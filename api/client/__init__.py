@@ -19,7 +19,6 @@ Modules:
     node_responses                        The REST responses about nodes
     notebook_objects                      Sweeps, trials and ensembles as objects, displayed by notebooks
     optuna_studies                        Optuna studies of the client: the only module of `api` that uses Optuna
-    organize_responses                    The REST responses about projects, saved views, search and comparisons
     readiness_responses                   The REST responses about the readiness of the service
     service_for_command                   A service for one command: the running one, or one started for the command
     suggested_commands                    `podium` commands in messages, quoted for a shell and for the right data
@@ -34,6 +33,7 @@ Modules:
     sweep_html                            The HTML of a sweep in notebooks: plain HTML and SVG without scripts, all text
                                           escaped
     sweep_organization_calls              Details of sweeps, projects, views and search as methods of the Python client
+    sweep_organization_responses          The REST responses about projects, saved views, search and comparisons
     sweep_responses                       The REST responses about sweeps
     tensorboard_export                    Exports a sweep's trials as TensorBoard runs with hyperparameters, objectives
                                           and curves

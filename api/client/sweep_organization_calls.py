@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from podium.api.client.connection import Connection
-from podium.api.client.organize_responses import FoundInfo, HistoryInfo, JoinedTrialInfo, ProjectInfo, SavedViewInfo
+from podium.api.client.sweep_organization_responses import (
+    FoundInfo,
+    HistoryInfo,
+    JoinedTrialInfo,
+    ProjectInfo,
+    SavedViewInfo,
+)
 from podium.api.client.sweep_responses import SweepInfo
 from podium.api.client.trial_responses import LoggedImageInfo, TrialNameInfo
 from podium.sweep.values.errors import NotFoundError
