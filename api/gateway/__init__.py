@@ -3,7 +3,7 @@
 Runs in the gateway process; `main` is its entry point.
 
 Modules:
-    counter_exchange          Adds up the figures of all gateway processes, whichever of them is asked
+    gateway_counter_totals    Adds up the figures of all gateway processes, whichever of them is asked
     health_routes             Liveness and readiness of a gateway, for probes. Public; which ensembles are ready is for
                               viewers
     inference_answer          Serializes a prediction as a response of the Open Inference Protocol

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import health_routes, inference_protocol, predictions, prometheus_metrics
-from podium.api.gateway.counter_exchange import CounterExchange
+from podium.api.gateway.gateway_counter_totals import CounterExchange
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
 from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
 from podium.api.http import route_roles, uvicorn_server
@@ -58,7 +58,7 @@ def create_app(
             on_death=lambda: wake_component(settings.runtime.wake_socket("host")),
             limits=limits or AggregatorLimits().divided(settings.gateways),
         )
-        exchange = app.state.counter_exchange = CounterExchange(
+        exchange = app.state.gateway_counter_totals = CounterExchange(
             settings, own_name, lambda: GatewayCounters.of(aggregator)
         )
         exchange.adopt(aggregator.counts)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.api.gateway.counter_exchange import CounterExchange, summed
+from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
 from podium.ensemble.serving import input_summary
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.input_summary import Moments

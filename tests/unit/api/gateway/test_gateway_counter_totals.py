@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.gateway.counter_exchange import CounterExchange, summed
+from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.prediction import Outcome
