@@ -6,9 +6,9 @@ Modules:
     gateway_counter_totals    Adds up the figures of all gateway processes, whichever of them is asked
     health_routes             Liveness and readiness of a gateway, for probes. Public; which ensembles are ready is for
                               viewers
-    inference_answer          Serializes a prediction as a response of the Open Inference Protocol
     inference_protocol        The Open Inference Protocol, version 2: ensembles are models, with their versions
     inference_request         Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors
+    inference_response        Serializes a prediction as a response of the Open Inference Protocol
     input_tensors             Parses the input tensor of the Open Inference Protocol, from JSON or raw bytes, to float32
     main                      Entry point of the gateway process, which serves predictions only, so that no other
                               request delays them

@@ -18,8 +18,8 @@ import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.routing import Route
 
-from podium.api.gateway import inference_answer, inference_request
-from podium.api.gateway.inference_answer import outputs_of
+from podium.api.gateway import inference_request, inference_response
+from podium.api.gateway.inference_response import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
 from podium.api.gateway.predictions import REFUSALS, is_large
 from podium.api.gateway.readiness import can_answer_all
@@ -157,7 +157,7 @@ async def infer(request: Request) -> Response:
     if prediction.outputs is None:
         return _no_answer(prediction)
     body, head_bytes = await run_in_thread_if(
-        is_large(prediction.numbers), lambda: inference_answer.write(prediction, parsed)
+        is_large(prediction.numbers), lambda: inference_response.write(prediction, parsed)
     )
     if head_bytes is None:
         return Response(body, media_type="application/json")
@@ -249,4 +249,4 @@ def _no_answer(prediction: Prediction) -> Response:
     detail = f"{kind.title}: {answered}"
     named = f"{detail} ({members})" if members else detail
     named = f"{named}: {prediction.first_error}" if prediction.first_error else named
-    return inference_error(kind, named, parameters=inference_answer.report(prediction))
+    return inference_error(kind, named, parameters=inference_response.report(prediction))
