@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.routing import Route
 
 from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
-from podium.api.http import arrival_time, npy_answer, problem_details, reject_duplicate_keys
+from podium.api.http import arrival_time, npy_response, problem_details, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.prediction_rows import check_rows, rows_of, rows_of_npy
@@ -81,7 +81,7 @@ async def predict(request: Request) -> Response:
     """Predict rows with an ensemble.
 
     Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array in NumPy's .npy format (application/x-npy).
-    `Accept: application/x-npy` requests the response in that format (`npy_answer`). With `members`, the response
+    `Accept: application/x-npy` requests the response in that format (`npy_response`). With `members`, the response
     includes the outputs of each member, null for a member that did not answer, for at most `MAX_ROWS_WITH_MEMBERS`
     rows. With `whole`, all members must answer, within a minute regardless of the ensemble's deadline, and their
     outputs are included; this is for evaluation and requires the role submitter.
@@ -90,7 +90,7 @@ async def predict(request: Request) -> Response:
     parameters = _Parameters.of(request)
     if parameters.whole:
         await authorize(request, Role.SUBMITTER)
-    answers_npy = npy_answer.accepts_npy(request.headers.get("accept", "").lower())
+    answers_npy = npy_response.accepts_npy(request.headers.get("accept", "").lower())
     if answers_npy and (parameters.whole or parameters.members):
         raise EnsembleError("members: not available in .npy format; accept application/json instead")
     aggregator: Aggregator = request.app.state.aggregator
@@ -114,7 +114,7 @@ async def predict(request: Request) -> Response:
     if prediction.outcome in REFUSALS:
         return refused(prediction, parameters)
     if answers_npy:
-        return npy_answer.write(prediction)
+        return npy_response.write(prediction)
     text = await run_in_thread_if(is_large(prediction.numbers), lambda: serialize(prediction, parameters))
     return Response(text, media_type="application/json")
 

@@ -25,7 +25,7 @@ Modules:
                               reads
     host_and_origin_check     Refuses requests with an unknown host or from another origin
     inference_errors          Errors of the Open Inference Protocol: its clients expect the message under `error`
-    npy_answer                A prediction in NumPy's .npy format, for clients that accept application/x-npy
+    npy_response              A prediction in NumPy's .npy format, for clients that accept application/x-npy
     openapi_bodies            Adds schemas to the OpenAPI document for bodies that FastAPI does not parse
     openapi_roles             Adds the role that each route requires to the OpenAPI document
     prediction_rows           Parses and checks input rows, from JSON or NumPy's .npy format

@@ -252,7 +252,7 @@ DECLINED = {
     "other_origin": request(ROWS, PATH, "Origin: http://evil.example"),
     "cross_site": request(ROWS, PATH, "Sec-Fetch-Site: cross-site"),
     "npy": request(npy(), PATH, "Content-Type: application/x-npy"),
-    "npy_answer": request(ROWS, PATH, "Accept: application/x-npy"),
+    "npy_response": request(ROWS, PATH, "Accept: application/x-npy"),
     "large": request(LARGE),
     "large_response": request(json.dumps({"inputs": [[1, 0, 0]] * (INLINE_SIZE // 96 + 1)}).encode()),
 }

@@ -11,7 +11,7 @@ from typing import Annotated
 import httpx2
 from fastapi import APIRouter, FastAPI, Path, Request, Response
 
-from podium.api.http import npy_answer
+from podium.api.http import npy_response
 from podium.api.http.authentication import authenticator_of, public, session_of, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute
@@ -35,7 +35,7 @@ RESPONSE_HEADERS = (
     "inference-header-content-length",
     "retry-after",
     "www-authenticate",
-    *map(str.lower, npy_answer.HEADERS),
+    *map(str.lower, npy_response.HEADERS),
 )
 IdOrName = Annotated[int | str, Path(description="id or name of an ensemble")]
 
@@ -47,7 +47,7 @@ _PREDICT = {
     ],
 }
 
-_NPY = {npy_answer.NPY: {"schema": {"type": "string", "format": "binary", "description": "the outputs only"}}}
+_NPY = {npy_response.NPY: {"schema": {"type": "string", "format": "binary", "description": "the outputs only"}}}
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 inference = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
