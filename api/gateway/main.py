@@ -24,8 +24,8 @@ from podium.api.http import route_roles, uvicorn_server
 from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.garbage_collection import collect_rarely
+from podium.api.http.protocol_without_asgi import DirectProtocol
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database

@@ -15,8 +15,6 @@ Modules:
                               headers
     direct_handler_interface  The interface of a handler that answers requests without ASGI, in the event loop's
                               callback
-    direct_protocol           Answers requests as soon as they have arrived, without ASGI, whose task and messages cost
-                              as much as a prediction
     direct_routes             Answers selected routes in front of FastAPI's middleware and router, which cost more than
                               a prediction
     failed_logins             Rate limit on failed logins by client address
@@ -31,6 +29,8 @@ Modules:
     prediction_rows           Parses and checks input rows, from JSON or NumPy's .npy format
     problem_details           Errors as problem+json (RFC 9457): the table of problem types, and the type of each error
     problem_schema            Problem responses in the OpenAPI document: their schema, and the list of problem types
+    protocol_without_asgi     Answers requests as soon as they have arrived, without ASGI, whose task and messages cost
+                              as much as a prediction
     raw_headers               The headers of an ASGI message, as bytes
     reject_duplicate_keys     Rejects JSON with a duplicate key in one object: parsers disagree on which value wins
     request_body              Reads request bodies within limits on bytes and time
