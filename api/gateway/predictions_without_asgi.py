@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from podium.api.gateway import predictions
 from podium.api.http import arrival_time, problem_details
-from podium.api.http.direct_handler_interface import Cancel, Respond
+from podium.api.http.handler_without_asgi import Cancel, Respond
 from podium.api.http.host_and_origin_check import refusal
 from podium.api.http.raw_headers import Headers
 from podium.api.http.request_guard import GuardedApp

@@ -22,7 +22,7 @@ from starlette.types import Scope
 from podium.api.gateway import main, predictions
 from podium.api.http import uvicorn_server
 from podium.api.http.allowed_host_names import HostNames
-from podium.api.http.direct_handler_interface import Cancel, DirectHandler, Respond
+from podium.api.http.handler_without_asgi import Cancel, DirectHandler, Respond
 from podium.api.http.protocol_without_asgi import DirectProtocol
 from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
