@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.api.http import problem_details, route_roles
-from podium.api.http.direct_routes import DirectRoutes
+from podium.api.http.routes_without_middleware import DirectRoutes
 from podium.sweep.values.errors import EnsembleError, NotFoundError
 from tests.service_rig import ServiceRig
 
