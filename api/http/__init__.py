@@ -13,7 +13,6 @@ Modules:
     cancel_on_disconnect       Cancels the work for a request when its client disconnects
     connection_limits          Limits on connections: their number, the time a client may take, the size of request
                                headers
-    failed_logins              Rate limit on failed logins by client address
     float32_conversion         Converts input rows to float32 and finds integers that float32 cannot represent
     garbage_collection         Collects garbage less often than Python by default, which takes a tenth of the time of
                                reads
@@ -21,6 +20,7 @@ Modules:
                                callback
     host_and_origin_check      Refuses requests with an unknown host or from another origin
     inference_errors           Errors of the Open Inference Protocol: its clients expect the message under `error`
+    login_rate_limit           Rate limit on failed logins by client address
     npy_response               A prediction in NumPy's .npy format, for clients that accept application/x-npy
     openapi_bodies             Adds schemas to the OpenAPI document for bodies that FastAPI does not parse
     openapi_roles              Adds the role that each route requires to the OpenAPI document

@@ -14,7 +14,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
-from podium.api.http.failed_logins import FailedLogins
+from podium.api.http.login_rate_limit import FailedLogins
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.engine import Database

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http import route_roles
 from podium.api.http.authentication import Authenticator
-from podium.api.http.failed_logins import FailedLogins
+from podium.api.http.login_rate_limit import FailedLogins
 from podium.api.rest.routers import ROUTERS
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
