@@ -17,7 +17,7 @@ from podium.api.rest.schemas.base_schema import Page
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.api.rest.schemas.sweep_schemas import BestView, SweepView, best_view
 from podium.api.rest.schemas.trial_schemas import TrialPage, TrialView
-from podium.api.rest.sweeps.sweep_view import list_of, submitted_view, view_of
+from podium.api.rest.sweeps.sweep_response import list_of, submitted_view, view_of
 from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
