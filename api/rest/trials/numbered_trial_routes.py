@@ -13,7 +13,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.trial_schemas import TrialDetail
-from podium.api.rest.trials.trial_view import detail_of
+from podium.api.rest.trials.trial_response import detail_of
 from podium.db.queries import trial_names
 
 router = APIRouter(prefix="/api/v1", tags=["trials"])

@@ -17,7 +17,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
-from podium.api.rest.trials.trial_view import detail_of
+from podium.api.rest.trials.trial_response import detail_of
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_attempts
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
