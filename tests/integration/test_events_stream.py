@@ -23,8 +23,8 @@ from sqlalchemy import text
 
 from podium.api.http.authentication import CACHE_S, Authenticator
 from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.rest.stream.event_polling import LIMITS, StreamLimits
 from podium.api.rest.stream.event_routes import feed_of
-from podium.api.rest.stream.feed import LIMITS, StreamLimits
 from podium.db.access.tokens import Role
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
