@@ -26,8 +26,8 @@ from podium.api.rest.ensembles import drift_routes, traffic_and_event_routes
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.quick_search_routes import FoundView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
-from podium.api.rest.search_routes import FoundView
 from podium.api.rest.sweeps import curve_grid_routes as curve_grid
 from podium.api.rest.sweeps import failure_routes
 from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
