@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.api.rest import health_routes, quick_search_routes, schema_routes, service_routes
+from podium.api.rest import health_routes, leader_and_standby_routes, quick_search_routes, schema_routes
 from podium.api.rest.access import session_routes, token_routes
 from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
@@ -53,7 +53,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     session_routes.router,
     token_routes.router,
     quick_search_routes.router,
-    service_routes.router,
+    leader_and_standby_routes.router,
     sweep_routes.router,
     sweep_metadata_routes.router,
     saved_view_routes.router,
