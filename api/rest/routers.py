@@ -44,7 +44,7 @@ from podium.api.rest.trials import (
     trial_preview_routes,
     trial_routes,
     trial_table_routes,
-    usage_routes,
+    trial_usage_routes,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -73,7 +73,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     population_routes.router,
     trial_download_routes.router,
     trial_preview_routes.router,
-    usage_routes.router,
+    trial_usage_routes.router,
     device_routes.router,
     node_routes.router,
     timeline_routes.router,

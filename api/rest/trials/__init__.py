@@ -11,5 +11,5 @@ Modules:
     trial_response         The view of one trial with its attempts and artifacts, which several routes answer
     trial_routes           Trials over REST: details, curves, logs; stop, retry, clone, annotate
     trial_table_routes     The trial table over REST: one window of the filtered, sorted trials of a sweep, as columns
-    usage_routes           What trials use over REST: processor, memory, storage and GPU over time
+    trial_usage_routes     What trials use over REST: processor, memory, storage and GPU over time
 """
