@@ -17,7 +17,7 @@ from podium.api.rest.ensembles import (
     ensemble_routes,
     ensemble_sample_routes,
     evaluation_routes,
-    prediction_routes,
+    prediction_proxy_routes,
     traffic_and_event_routes,
     version_difference_routes,
 )
@@ -86,6 +86,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     ensemble_sample_routes.router,
     evaluation_routes.router,
     event_routes.router,
-    prediction_routes.router,
-    prediction_routes.inference,  # matches every path below /v2
+    prediction_proxy_routes.router,
+    prediction_proxy_routes.inference,  # matches every path below /v2
 )

@@ -11,7 +11,7 @@ Modules:
     ensemble_sample_routes     Sample rows over REST, from the data of an ensemble's members, for trying predictions
     ensemble_schemas           Response models for ensembles
     evaluation_routes          Evaluations of ensembles over REST: start, list, show, outputs
-    prediction_routes          Forwards predictions unchanged to the gateways in turn, through their Unix sockets
+    prediction_proxy_routes    Forwards predictions unchanged to the gateways in turn, through their Unix sockets
     prediction_schemas         Response models of `predict` for the OpenAPI document; the gateway serializes the
                                response itself
     replica_health             Reads the health of replicas from any gateway process, which answers for all of them

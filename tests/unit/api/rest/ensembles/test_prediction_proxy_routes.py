@@ -14,7 +14,7 @@ from podium.api.http import problem_details, route_dependencies
 from podium.api.http.problem_details import ProblemType
 from podium.api.http.request_body import IncomingBodies
 from podium.api.http.request_limits import RequestLimits
-from podium.api.rest.ensembles import prediction_routes
+from podium.api.rest.ensembles import prediction_proxy_routes
 from podium.sweep.values.errors import NotFoundError
 from tests.inference_fakes import TOKEN, SingleTokenAuthenticator
 
@@ -54,8 +54,8 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
     app.state.request_limits = RequestLimits()
     app.dependency_overrides[route_dependencies.context.dependency] = lambda: Settingless()
     problem_details.install(app)
-    app.include_router(prediction_routes.router)
-    app.include_router(prediction_routes.inference)
+    app.include_router(prediction_proxy_routes.router)
+    app.include_router(prediction_proxy_routes.inference)
     with TestClient(app, raise_server_exceptions=False) as opened:
         yield opened
 
@@ -117,8 +117,10 @@ def test_path_is_forwarded_unchanged(client: TestClient, gateway: Gateway, path:
 def test_path_with_dot_segments_is_refused() -> None:
     for path in ("/v2/../healthz", "/v2/./models/m"):
         with pytest.raises(NotFoundError):
-            prediction_routes.gateway_url(path.encode(), b"")
-    assert prediction_routes.gateway_url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
+            prediction_proxy_routes.gateway_url(path.encode(), b"")
+    assert (
+        prediction_proxy_routes.gateway_url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
+    )
 
 
 def test_non_ascii_header_is_forwarded_to_the_gateway(client: TestClient, gateway: Gateway) -> None:
