@@ -3,7 +3,6 @@
 Runs in the `podium serve` process.
 
 Modules:
-    artifact_store            Prepares the object store of a service before it starts
     child_process             A child process that runs `main` of a module, forked from this one
     component_status_writer   Writes the state of the service's components to a file, which `component_status_reader`
                               reads
@@ -18,6 +17,7 @@ Modules:
     node_process              `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again
                               when the head is back
     notification_check        Checks the file of `podium serve --notify` before the service starts
+    object_store_preparation  Prepares the object store of a service before it starts
     ports                     Ports to listen on: whether one is free, and one that is
     service_components        The components of a service, and what the supervisor knows of each
     service_lock              The lock of a data directory: one service, or one database upgrade, at a time

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from podium.api.serve import artifact_store, shared_imports, standby_requirements, unfinished_files
+from podium.api.serve import object_store_preparation, shared_imports, standby_requirements, unfinished_files
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import all_services_locked, service_locked
@@ -53,7 +53,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            artifact_store.prepare(settings)
+            object_store_preparation.prepare(settings)
             if settings.joined is None:
                 ray_connection_settings.ensure_token(data)
             if settings.cluster:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.serve import artifact_store
+from podium.api.serve import object_store_preparation
 from podium.sweep.file_store.object_store_check import MARK, StoreCheck, check
 from podium.sweep.file_store.object_store_config import StoreRecord, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -25,7 +25,7 @@ def test_store_is_recorded_and_marked(settings: ServiceSettings, tmp_path: Path)
     url = f"file://{tmp_path}/objects"
     with_store = replace(settings, artifact_url=url)
     for _ in range(2):  # a restart
-        artifact_store.prepare(with_store)
+        object_store_preparation.prepare(with_store)
     record = recorded(settings.data)
     assert record is not None and record.url == url
     assert (tmp_path / "objects" / MARK).read_text() == record.store_id
@@ -35,7 +35,7 @@ def test_store_is_recorded_and_marked(settings: ServiceSettings, tmp_path: Path)
 def test_first_starts_at_the_same_moment_have_one_store_id(settings: ServiceSettings, tmp_path: Path) -> None:
     with_store = replace(settings, artifact_url=f"file://{tmp_path}/objects")
     with ThreadPoolExecutor() as threads:
-        list(threads.map(artifact_store.prepare, [with_store] * 2))
+        list(threads.map(object_store_preparation.prepare, [with_store] * 2))
     record = recorded(settings.data)
     assert record is not None and (tmp_path / "objects" / MARK).read_text() == record.store_id
 
@@ -44,19 +44,19 @@ def test_start_without_the_store_that_has_the_files_is_refused(settings: Service
     StoreRecord("s3://bucket/x", "id", "").save(settings.data)
     for other in ("", "s3://bucket/y"):
         with pytest.raises(ServiceError, match="--artifact-url s3://bucket/x"):
-            artifact_store.prepare(replace(settings, artifact_url=other))
+            object_store_preparation.prepare(replace(settings, artifact_url=other))
 
 
 def test_store_without_a_cluster_is_refused(settings: ServiceSettings) -> None:
     with pytest.raises(ServiceError, match="needs --cluster"):
-        artifact_store.prepare(replace(settings, artifact_url="file:///x", cluster=""))
+        object_store_preparation.prepare(replace(settings, artifact_url="file:///x", cluster=""))
     assert recorded(settings.data) is None
 
 
 def test_store_that_cannot_be_written_is_refused(settings: ServiceSettings, tmp_path: Path) -> None:
     (tmp_path / "objects").write_text("a file")
     with pytest.raises(ServiceError, match="objects: cannot list"):
-        artifact_store.prepare(replace(settings, artifact_url=f"file://{tmp_path}/objects"))
+        object_store_preparation.prepare(replace(settings, artifact_url=f"file://{tmp_path}/objects"))
     assert recorded(settings.data) is None
 
 
