@@ -30,6 +30,6 @@ Modules:
                               supervisor
     stop_order                Stops the components of a service in order
     supervisor                The supervisor: starts the components, restarts those that die, and stops all
-    unfinished_files          Removes temporary files left by writers that were killed
+    temporary_file_cleanup    Removes temporary files left by writers that were killed
     wake_forwarding           Forwards wake-ups from the services that stand by to the leader, through PostgreSQL
 """

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from podium.api.serve import unfinished_files
+from podium.api.serve import temporary_file_cleanup
 from podium.api.serve.service_lock import service_locked
 from podium.db.schema import database_url
 from podium.sweep.file_store.object_store_check import StoreCheck
@@ -90,7 +90,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
     os.umask(0o077)
     refuse_network(data.root)
     data.prepare()
-    unfinished_files.remove(data)
+    temporary_file_cleanup.remove(data)
     runtime = RuntimeDirectory.of(data)
     with service_locked(data, "stop it, or give another --data-dir"):
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from podium.api.serve import object_store_preparation, shared_imports, standby_requirements, unfinished_files
+from podium.api.serve import object_store_preparation, shared_imports, standby_requirements, temporary_file_cleanup
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import all_services_locked, service_locked
@@ -48,7 +48,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             settings, remembered = _with_database(settings, url)
             standby_requirements.check(settings)
             if not (settings.standby or data.services()):  # otherwise writers of other machines may have them
-                unfinished_files.remove(data)
+                temporary_file_cleanup.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.serve import ports, startup, supervisor, unfinished_files
+from podium.api.serve import ports, startup, supervisor, temporary_file_cleanup
 from podium.api.serve.service_lock import service_locked
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -38,7 +38,7 @@ def test_unfinished_files_of_dead_processes_are_removed(data: DataDirectory) -> 
     folder = data.bundles / f".abc.{DEAD}.tmp"
     folder.mkdir()
     (folder / "code.py").touch()
-    unfinished_files.remove(data)
+    temporary_file_cleanup.remove(data)
     for looked_in in (data.evaluations, data.backups, data.data_cache, data.bundles):
         assert list(looked_in.iterdir()) == []
     assert not list(data.root.glob(".*"))
@@ -49,7 +49,7 @@ def test_files_of_a_running_backup_and_complete_files_are_kept(data: DataDirecto
     for path in stay:
         path.write_bytes(b"half")
         os.utime(path, (time.time(), time.time()))
-    unfinished_files.remove(data)
+    temporary_file_cleanup.remove(data)
     assert all(path.exists() for path in stay)
 
 
