@@ -14,7 +14,7 @@ Modules:
     listen_policy             The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
     login_link_request        Requests a login link from the running service without loading an HTTP client
     missed_heartbeats         Detects components that missed heartbeats
-    node_process              `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again
+    node_join_process         `podium node join`: joins the cluster of a head, runs the node's guardian, and joins again
                               when the head is back
     notification_check        Checks the file of `podium serve --notify` before the service starts
     object_store_preparation  Prepares the object store of a service before it starts

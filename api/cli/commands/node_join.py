@@ -42,8 +42,8 @@ def join(
     found = lazy_imports.local_devices(plan)
     if not found.count:
         raise typer.BadParameter("--devices gpu: this machine has no GPU; write auto, cpu or cpu:N")
-    lazy_imports.node_process.join(
-        lazy_imports.node_process.NodeOptions(
+    lazy_imports.node_join_process.join(
+        lazy_imports.node_join_process.NodeOptions(
             head=head,
             token_file=token_file,
             data_dir=data_dir.absolute(),

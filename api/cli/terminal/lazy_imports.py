@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.api.client import sweep_file_validation as sweep_file_validation
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
-    from podium.api.serve import node_process as node_process
+    from podium.api.serve import node_join_process as node_join_process
     from podium.api.serve import startup as startup
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.api.serve.settings_from_options import settings_from as settings_from
@@ -62,7 +62,7 @@ _MODULES = {
     "sweep_file_document": "podium.api.client",
     "sweep_file_validation": "podium.api.client",
     "database_subprocess": "podium.api.serve",
-    "node_process": "podium.api.serve",
+    "node_join_process": "podium.api.serve",
     "startup": "podium.api.serve",
     "database_binding": "podium.db.schema",
     "datasets": "podium.sweep.data",
