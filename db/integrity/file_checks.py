@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
 from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory

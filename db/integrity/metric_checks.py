@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.rules import Rule
+from podium.db.integrity.invariant import Rule
 from podium.db.stores.metric_summaries import from_points
 
 _FIGURES = ("last_value", "last_step", "min_value", "min_step", "max_value", "max_step")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.rules import Rule
+from podium.db.integrity.invariant import Rule
 from podium.sweep.values.states import TrialState
 
 INTERVAL_RULES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.rules import Rule
+from podium.db.integrity.invariant import Rule
 
 USAGE_RULES = (
     Rule(
