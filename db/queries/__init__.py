@@ -12,7 +12,6 @@ Modules:
                                band per group
     curve_points               All points of metrics of several trials as arrays, by step, time, running time or another
                                metric
-    curves                     Downsampled learning curves of the trials of a sweep, the most relevant first
     derived_trial_columns      SQL expressions for trial columns from other tables, for filters and sorting
     device_usage               What the attempts on each device used in an interval of time, by bucket
     exports                    Reads all trials of a sweep with all their data in batches, for exports
@@ -20,6 +19,7 @@ Modules:
     filter_parser              The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                the text
     importance_data            The data from which parameter importances are computed
+    learning_curves            Downsampled learning curves of the trials of a sweep, the most relevant first
     metric_figure_columns      Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
     node_attempt_state         Whether an attempt runs on a node, which then may write its files
     pending_trial_commands     Reads the requests and configurations of clients that the scheduler has not executed yet

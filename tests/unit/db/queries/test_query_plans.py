@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
-from podium.db.queries import curves, trial_table
+from podium.db.queries import learning_curves, trial_table
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.engine import Database
@@ -75,7 +75,7 @@ def test_curves_are_found_without_sorting_trials(database: Database, sweep_id: i
     def read(connection: Connection) -> None:
         sweep = sweeps.get(connection, sweep_id)
         where = filter_condition(connection, None, sweep)
-        curves.curves(connection, sweep, where, None, max_points=100, limit=50)
+        learning_curves.curves(connection, sweep, where, None, max_points=100, limit=50)
 
     found = plans(database, read)
     assert len(found) == 7, "three kinds of trials with any metric, their number, and three kinds with this one"
