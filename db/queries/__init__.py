@@ -36,7 +36,7 @@ Modules:
     trial_cursor               Cursors of pages of trials: the sort key and its values at the end of a page
     trial_filter               Filters of trials, `state:failed lr<0.01`, as SQL conditions
     trial_groups               Trials grouped by a parameter, their tags or their state, with a label for each group
-    trial_names                Trials by their ids, and by their numbers in their sweeps
+    trial_lookup               Trials by their ids, and by their numbers in their sweeps
     trial_order                Sort orders of trials: by number, value, parameter, state or device
     trial_pages                Reads pages of sorted trials
     trial_schedules            The intervals of a population, and the schedule of configurations that one trial has
