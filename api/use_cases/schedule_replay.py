@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from podium.db.queries.trial_schedules import IntervalRow
+from podium.db.queries.population_schedules import IntervalRow
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.spec.population import REPLAY, Replay
 from podium.sweep.spec.sweep_spec import spec_from_json

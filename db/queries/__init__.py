@@ -23,6 +23,8 @@ Modules:
     metric_figure_columns      Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
     node_attempt_state         Whether an attempt runs on a node, which then may write its files
     pending_trial_commands     Reads the requests and configurations of clients that the scheduler has not executed yet
+    population_schedules       The intervals of a population, and the schedule of configurations that one trial has
+                               followed
     quick_search               Sweeps, trials, ensembles and projects by a few typed characters, for the command palette
     scheduler_recovery         Reads the trials that the scheduler needs after a restart
     service_name               The random name of the service, which a migration wrote
@@ -39,8 +41,6 @@ Modules:
     trial_lookup               Trials by their ids, and by their numbers in their sweeps
     trial_order                Sort orders of trials: by number, value, parameter, state or device
     trial_pages                Reads pages of sorted trials
-    trial_schedules            The intervals of a population, and the schedule of configurations that one trial has
-                               followed
     trial_study_queries        Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                curve
     trial_table                A window of a sweep's trials as columns, filtered and sorted

@@ -13,7 +13,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.queries import best_trials, sweep_activity, trial_schedules
+from podium.db.queries import best_trials, population_schedules, sweep_activity
 from podium.db.queries.sweep_activity import SweepActivity
 from podium.db.stores import attempt_totals, budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
 from podium.db.stores.attempt_totals import AttemptTotals
@@ -41,7 +41,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),
-            population=trial_schedules.summary(connection, sweep_id) if _has_population(row) else None,
+            population=population_schedules.summary(connection, sweep_id) if _has_population(row) else None,
         )
 
 
