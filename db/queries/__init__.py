@@ -20,7 +20,7 @@ Modules:
                                the text
     importance_data            The data from which parameter importances are computed
     learning_curves            Downsampled learning curves of the trials of a sweep, the most relevant first
-    metric_figure_columns      Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
+    metric_summary_columns     Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
     node_attempt_state         Whether an attempt runs on a node, which then may write its files
     pending_trial_commands     Reads the requests and configurations of clients that the scheduler has not executed yet
     population_schedules       The intervals of a population, and the schedule of configurations that one trial has
