@@ -16,9 +16,9 @@ Modules:
     devices                              Devices with their running trials and ensemble members
     driver_statements                    Statements that are given to the driver as text, compiled once for each kind of
                                          database
+    ensemble_evaluations                 Evaluations of ensembles: queued by the api, run by the ensemble host
     ensemble_reader                      Reads ensembles, versions and members
     ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
-    evaluations                          Evaluations of ensembles: queued by the api, run by the ensemble host
     events                               The event outbox: a change and its event are one transaction, and clients
                                          follow events by id
     fenced_database                      A database that refuses reads and writes when another process has taken over

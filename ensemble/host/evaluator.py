@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
-from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.host.precision_decisions import worker_threads

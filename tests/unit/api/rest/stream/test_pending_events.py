@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
 from podium.db.queries import trial_attempts
-from podium.db.stores import evaluations, events, metric_summaries
+from podium.db.stores import ensemble_evaluations, events, metric_summaries
 from podium.db.stores.events import EventSummary, NewEvent
 from tests.service_rig import AT, ServiceRig, nonce
 
@@ -158,7 +158,7 @@ def test_evaluation_has_an_event_for_each_of_its_states(service: ServiceRig) -> 
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     evaluation_id = service.evaluation(ensemble_id)
     with service.database.write() as connection:
-        evaluations.begin(connection, evaluation_id, AT)
+        ensemble_evaluations.begin(connection, evaluation_id, AT)
     service.finish_evaluation(evaluation_id, None, "no rows")
     with service.database.read() as connection:
         messages = [event for event in events.after(connection, 0) if event["kind"].startswith("evaluation.")]
