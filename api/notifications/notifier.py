@@ -17,7 +17,7 @@ from podium.api.notifications import messages
 from podium.api.notifications.delivery import Delivery, DeliveryError
 from podium.api.notifications.target_file import NotificationKind
 from podium.db.schema.engine import Database
-from podium.db.stores import events, notifications
+from podium.db.stores import event_outbox, notifications
 from podium.db.stores.notifications import NewNotification, NotificationRow
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DatabaseError
@@ -59,7 +59,7 @@ class Notifier:
         with database.write() as connection:
             notifications.recover(connection, [each.target.name for each in deliveries], self._clock.wall_s())
             if notifications.cursor(connection) is None:
-                notifications.move_cursor(connection, events.id_range(connection)[1])
+                notifications.move_cursor(connection, event_outbox.id_range(connection)[1])
 
     def start(self) -> None:
         """Start a thread for each target."""
@@ -82,7 +82,7 @@ class Notifier:
         """Add notifications for new events and stalled sweeps; returns whether there are more events."""
         now = self._clock.wall_s()
         with self._database.read() as connection:
-            found = events.after(connection, notifications.cursor(connection) or 0, BATCH)
+            found = event_outbox.after(connection, notifications.cursor(connection) or 0, BATCH)
             recent = [event for event in found if event["at"] >= now - MAX_AGE_S]
             new = [*messages.messages_of(connection, recent, self._url), *self._stalled(connection, now)]
         if found or new:

@@ -19,7 +19,7 @@ Modules:
     ensemble_evaluations                 Evaluations of ensembles: queued by the api, run by the ensemble host
     ensemble_reader                      Reads ensembles, versions and members
     ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
-    events                               The event outbox: a change and its event are one transaction, and clients
+    event_outbox                         The event outbox: a change and its event are one transaction, and clients
                                          follow events by id
     fenced_database                      A database that refuses reads and writes when another process has taken over
     host_lease                           The lease of the ensemble host: one row with an epoch that fences out a

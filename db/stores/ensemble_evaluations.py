@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from podium.db.schema.tables import evaluations
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.errors import ConflictError, NotFoundError
 
 MAX_QUEUED = 100
@@ -98,7 +98,7 @@ def _change(connection: Connection, evaluation_id: int, values: dict[str, Any], 
 
 def _add_event(connection: Connection, state: str, ensemble_id: int, evaluation_id: int, at: float) -> None:
     payload = {"evaluation": evaluation_id}
-    events.add(connection, [NewEvent(at, f"evaluation.{state}", ensemble_id=ensemble_id, payload=payload)])
+    event_outbox.add(connection, [NewEvent(at, f"evaluation.{state}", ensemble_id=ensemble_id, payload=payload)])
 
 
 def get(connection: Connection, evaluation_id: int) -> EvaluationRow:

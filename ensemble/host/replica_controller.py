@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_reader, ensemble_writer, events, nodes, replicas
-from podium.db.stores.events import NewEvent
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_outbox, nodes, replicas
+from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.building.saved_trial_outputs import model_path
 from podium.ensemble.host import member_placement
 from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
@@ -340,7 +340,7 @@ class ReplicaController:
                 payload = {"version": spec.key.version, "members": positions, "reason": reason}
                 kind = f"ensemble.member_{state.value}"
                 event = NewEvent(self._clock.wall_s(), kind, ensemble_id=spec.key.ensemble_id, payload=payload)
-                events.add(connection, [event])
+                event_outbox.add(connection, [event])
 
 
 def _undecided(spec: ReplicaSpec) -> str:

@@ -18,8 +18,8 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
 from podium.db.queries import trial_attempts
 from podium.db.queries.trial_attempts import AttemptKeyRow
-from podium.db.stores import events, metric_summaries
-from podium.db.stores.events import EventSummary
+from podium.db.stores import event_outbox, metric_summaries
+from podium.db.stores.event_outbox import EventSummary
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.errors import DatabaseError, PodiumError, ServiceError
 from podium.sweep.values.states import TrialState
@@ -201,24 +201,24 @@ class Feed:
 
     def _span(self) -> tuple[int, int]:
         with self._service.database.read() as connection:
-            return events.id_range(connection)
+            return event_outbox.id_range(connection)
 
     def _recent(self) -> int:
         with self._service.database.read() as connection:
-            return events.before(connection, time.time() - RECENT_S)
+            return event_outbox.before(connection, time.time() - RECENT_S)
 
     def _news(self, after: int) -> list[EventSummary]:
         with self._service.database.read() as connection:
-            return events.summaries(connection, after, self.limits.behind_events + 1)
+            return event_outbox.summaries(connection, after, self.limits.behind_events + 1)
 
     def _poll(self, position: int, watches: Iterable[Watch]) -> Poll:
         sweeps = {watch.sweep_id for watch in watches} - {None}
         trials = [watch.trial_id for watch in watches if watch.trial_id is not None]
         with self._service.database.read() as connection:
-            news = events.summaries(connection, position, self.limits.behind_events + 1)
+            news = event_outbox.summaries(connection, position, self.limits.behind_events + 1)
             newest = news[-1].id if len(news) <= self.limits.behind_events and news else position
             if len(news) > self.limits.behind_events:
-                _, newest = events.id_range(connection)
+                _, newest = event_outbox.id_range(connection)
             running = {
                 sweep_id: trial_attempts.running(connection, sweep_id, MAX_RUNNING)
                 for sweep_id in sweeps

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from podium.api.client.client import Client
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.serving.input_summary import Moments, to_json
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
@@ -29,7 +29,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     died = {"version": 1, "members": [1], "reason": "killed by SIGKILL"}
     with service.database.write() as connection:
         event = NewEvent(AT, "ensemble.member_restarting", ensemble_id=ensemble_id, payload=died)
-        events.add(connection, [event])
+        event_outbox.add(connection, [event])
     return service
 
 
