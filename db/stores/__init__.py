@@ -37,7 +37,7 @@ Modules:
                                          values
     metrics                              Metric points: one row per trial, name and step
     nodes                                Nodes as their agents report them, and requests to leave
-    notifications                        The outbox of notifications: one row for each event and target
+    notification_outbox                  The outbox of notifications: one row for each event and target
     parameter_importances                Parameter importances of sweeps, as last computed
     predecessor_links                    The predecessors of sweeps: names become ids at submission; held sweeps are
                                          read and released
