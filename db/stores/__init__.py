@@ -28,7 +28,6 @@ Modules:
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
-    intervals                            Intervals of the trials of populations: what each starts from, and how it ended
     leader_lease                         The lease of the service that leads: its scheduler and its host may write
     leadership                           Renews the lease of the service that leads, takes it when it has expired, or
                                          stands by
@@ -58,6 +57,7 @@ Modules:
     trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
     trial_feasibility                    The SQL condition of trials that violate no constraint
+    trial_intervals                      Intervals of the trials of populations: what each starts from, and how it ended
     trial_params                         Reads the parameters of trials, and their distributions
     trial_reader                         Reads trials with parameters, values, tags and the current attempt
     trial_values_constraints_attributes  Further values, constraints and attributes of ended trials

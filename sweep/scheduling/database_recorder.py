@@ -17,13 +17,13 @@ from podium.db.stores import (
     attempt_usage,
     device_history,
     devices,
-    intervals,
     metrics,
     predecessor_links,
     replicas,
     scheduler_lease,
     sweep_warnings,
     sweeps,
+    trial_intervals,
     trial_writer,
     warm_starts,
 )
@@ -62,8 +62,8 @@ from podium.sweep.values.slot_events import StudyRequested
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trial_writer.plan,
-    IntervalStarted: intervals.start,
-    IntervalEnded: intervals.end,
+    IntervalStarted: trial_intervals.start,
+    IntervalEnded: trial_intervals.end,
     AttemptPlaced: trial_writer.place,
     AttemptStarted: trial_writer.start,
     RankEnded: attempt_ranks.end,
