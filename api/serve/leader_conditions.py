@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from podium.db.stores.leader_election import LeaderState
 from podium.db.stores.leader_lease import Contender
-from podium.db.stores.leadership import LeaderState
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

@@ -28,9 +28,9 @@ Modules:
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
-    leader_lease                         The lease of the service that leads: its scheduler and its host may write
-    leadership                           Renews the lease of the service that leads, takes it when it has expired, or
+    leader_election                      Renews the lease of the service that leads, takes it when it has expired, or
                                          stands by
+    leader_lease                         The lease of the service that leads: its scheduler and its host may write
     member_candidates                    Trials that can be ensemble members, with their saved files
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values

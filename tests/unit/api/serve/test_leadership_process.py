@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.api.serve import leadership_process
-from podium.db.stores.leadership import LeaderState
+from podium.db.stores.leader_election import LeaderState
 from podium.sweep.ray_cluster import ray_cluster_id
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
