@@ -15,8 +15,8 @@ Modules:
     live_replica                  The in-memory state of one replica's process, with its timeouts and restart delays
     main                          Entry point of the ensemble host: connects the database, and runs the loop
     member_placement              Assigns members to devices: one member for each device while there are enough
-    node_messages                 What the host asks the agent of a node about workers there, and the answers
     node_worker_handle            A worker on another machine, followed through the agent of its node
+    node_worker_messages          What the host asks the agent of a node about workers there, and the answers
     precision_decisions           Decides the precisions of new members: measures them on calibration rows, and stores
                                   what is used
     precision_measurement_runner  Runs measurements of precisions in processes that the process template forks, one at a

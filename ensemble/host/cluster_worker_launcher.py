@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerHandle, WorkerLauncher
-from podium.ensemble.host.node_messages import HOST_SILENCE_S, KillWorkersExcept, encode_request
 from podium.ensemble.host.node_worker_handle import NodeWorkerHandle
+from podium.ensemble.host.node_worker_messages import HOST_SILENCE_S, KillWorkersExcept, encode_request
 from podium.sweep.runtime.certificate_pin import is_pinned
 from podium.sweep.values.errors import EnsembleError, PodiumError
 

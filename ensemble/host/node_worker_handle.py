@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.host.node_messages import (
+from podium.ensemble.host.node_worker_messages import (
     PING_S,
     SILENT_S,
     FindWorker,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.host.node_messages import (
+from podium.ensemble.host.node_worker_messages import (
     MAX_REQUEST_BYTES,
     SILENT_S,
     FindWorker,
