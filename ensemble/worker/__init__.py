@@ -22,9 +22,9 @@ Modules:
     message_server                  The worker's Unix socket: accepts connections, receives their messages and sends
                                     replies
     model_file                      The file of a member's network, as a worker loads it
-    network_interface               The interface of the networks that a worker runs
     network_loading                 Loads model files as networks that output probabilities or values
     network_stages                  Splits a network into consecutive stages, each on its device
+    neural_network_interface        The interface of the networks that a worker runs
     persistent_failures             Detects networks that fail on every input, so that only a new process helps
     plan_preparation                Prepares the plans of an in-graph worker in a forked process while the worker serves
     plan_selection                  Selects the fastest execution plan of a group by benchmarking

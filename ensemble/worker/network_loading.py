@@ -16,7 +16,7 @@ from podium.ensemble.worker import int8_linear, lower_precision, network_stages,
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.model_file import ModelFile
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import models, weight_files
 from podium.sweep.networks.flat_input_adapter import check_rows

@@ -19,8 +19,8 @@ from podium.ensemble.values.member_precision import choose
 from podium.ensemble.worker import int8_linear, precision_measurement
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.model_file import ModelFile
-from podium.ensemble.worker.network_interface import NetworkOutputs
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.precision_measurement import measure
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
 from podium.sweep.data import datasets
