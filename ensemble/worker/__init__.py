@@ -9,7 +9,7 @@ Modules:
     bundle_code                     Imports functions from users' code bundles, isolated from each other
     control_messages                What the host assigns to a worker process, and what the process reports
     execution_plans                 The execution plans of a group: loop, stacked, recorded, compiled
-    forked_process                  Sets up what the process template has forked for the host: its log, its name, and
+    forked_process_setup            Sets up what the process template has forked for the host: its log, its name, and
                                     its end
     fx_tracing                      Records a computation as a graph of tensor operations, without its Python overhead
     gateway_connection              One connection of a worker to a gateway: receives its messages, writes replies from
