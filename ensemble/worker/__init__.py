@@ -18,7 +18,6 @@ Modules:
                                     its device
     input_queue                     A worker's input queue, bounded in requests and bytes, and its counters
     int8_linear                     Linear layers whose weights and inputs are int8
-    lower_precision                 Converts networks to the precision of their member
     message_server                  The worker's Unix socket: accepts connections, receives their messages and sends
                                     replies
     model_file                      The file of a member's network, as a worker loads it
@@ -29,6 +28,7 @@ Modules:
     plan_preparation                Prepares the plans of an in-graph worker in a forked process while the worker serves
     plan_selection                  Selects the fastest execution plan of a group by benchmarking
     plan_transfer                   Moves the chosen plans from the process that has measured them to the worker
+    precision_conversion            Converts networks to the precision of their member
     precision_measurement           Measures a member in several precisions: loss, latency and memory
     precision_measurement_messages  What the host asks a process that measures precisions, and its result
     report_server                   Reports the state of a worker process to the host, over a Unix socket
