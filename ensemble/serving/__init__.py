@@ -8,7 +8,7 @@ Modules:
     aggregator_counts        The aggregator's counters
     aggregator_limits        The limits of the aggregator
     circuit_breaker          The circuit breaker of a replica (Nygard 2018, chapter 5)
-    expiry_reserve           How long before its deadline a request expires, so that its response leaves by the deadline
+    deadline_margin          How long before its deadline a request expires, so that its response leaves by the deadline
     gateway_counters         The figures of one or several gateway processes: counters and the health of replicas
     histogram                A histogram of latencies in fixed buckets: constant size, with estimated quantiles
     input_summary            Mean and spread of each feature of the rows that were predicted recently, from a bounded

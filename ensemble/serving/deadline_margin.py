@@ -12,7 +12,7 @@ _MAX_DELAY_S = 0.05  # longer ones are stalls of the machine, which no reserve p
 _DECAY = 0.9  # from one pass to the next, if it was shorter
 
 
-class ExpiryReserve:
+class DeadlineMargin:
     """The recent delays of expired requests' responses."""
 
     def __init__(self, initial_s: float = INITIAL_S) -> None:

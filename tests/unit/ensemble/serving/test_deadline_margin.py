@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from podium.ensemble.serving.expiry_reserve import INITIAL_S, MAX_SHARE, ExpiryReserve
+from podium.ensemble.serving.deadline_margin import INITIAL_S, MAX_SHARE, DeadlineMargin
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import AggregatorRig, statuses
 from tests.ensemble_fakes import member, snapshot, traffic
 
 
 def test_reserve_before_the_first_expiry_is_a_constant() -> None:
-    assert ExpiryReserve().before_deadline_s(1.0) == INITIAL_S
+    assert DeadlineMargin().before_deadline_s(1.0) == INITIAL_S
 
 
 def test_reserve_is_a_share_of_the_deadline_at_most() -> None:
-    reserve = ExpiryReserve()
+    reserve = DeadlineMargin()
     reserve.record(0.03)
     assert reserve.before_deadline_s(0.1) == pytest.approx(0.1 * MAX_SHARE)
 
 
 def test_reserve_is_the_largest_recent_delay() -> None:
-    reserve = ExpiryReserve()
+    reserve = DeadlineMargin()
     reserve.record(0.02)
     reserve.record(0.001)
     assert 0.015 < reserve.before_deadline_s(1.0) < 0.02
 
 
 def test_reserve_shrinks_when_delays_do() -> None:
-    reserve = ExpiryReserve()
+    reserve = DeadlineMargin()
     reserve.record(0.02)
     for _ in range(100):
         reserve.record(0.001)
@@ -36,7 +36,7 @@ def test_reserve_shrinks_when_delays_do() -> None:
 
 
 def test_stall_of_the_machine_counts_as_a_bounded_delay() -> None:
-    reserve = ExpiryReserve()
+    reserve = DeadlineMargin()
     reserve.record(10.0)
     assert reserve.before_deadline_s(10.0) == 0.05
 
