@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.deadline_margin import DeadlineMargin
-from podium.ensemble.serving.input_summary import InputSummary
+from podium.ensemble.serving.input_feature_statistics import InputSummary
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply, join

@@ -10,7 +10,7 @@ import pytest
 from podium.api.client.client import Client
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
-from podium.ensemble.serving.input_summary import Moments, to_json
+from podium.ensemble.serving.input_feature_statistics import Moments, to_json
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.ensemble.serving.input_summary import (
+from podium.ensemble.serving.input_feature_statistics import (
     BLOCK_S,
     BLOCKS,
     MAX_FEATURES,
