@@ -21,7 +21,7 @@ from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
 from podium.ensemble.serving.gateway_counters import GatewayCounters
-from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot

@@ -11,9 +11,9 @@ Modules:
     deadline_margin           How long before its deadline a request expires, so that its response leaves by the
                               deadline
     gateway_counters          The figures of one or several gateway processes: counters and the health of replicas
-    histogram                 A histogram of latencies in fixed buckets: constant size, with estimated quantiles
     input_feature_statistics  Mean and spread of each feature of the rows that were predicted recently, from a bounded
                               sample
+    latency_histogram         A histogram of latencies in fixed buckets: constant size, with estimated quantiles
     latency_statistics        The latency of one replica over its last replies
     node_transport            The gateway's connections to workers on other machines: TLS on TCP, with heartbeats
     pending_request           A request in flight, and its calls to the members

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.ensemble.serving.histogram import LATENCY_MS, Histogram
+from podium.ensemble.serving.latency_histogram import LATENCY_MS, Histogram
 
 TIMES_MS = st.lists(st.floats(0, 600_000, allow_nan=False), min_size=1, max_size=60)
 SHARES = st.floats(0, 1)
