@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from podium.ensemble.values.candidates import TrialFiles
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory

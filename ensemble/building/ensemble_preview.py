@@ -20,9 +20,9 @@ from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, 
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.used_splits import used_splits
 from podium.sweep.values.errors import EnsembleError
 

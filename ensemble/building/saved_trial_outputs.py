@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import Split, Task
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
 from podium.sweep.file_store import artifact_client

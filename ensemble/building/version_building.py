@@ -14,7 +14,6 @@ from podium.ensemble.building import saved_trial_outputs, selection
 from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.building.selection import Candidate, Selection
 from podium.ensemble.scoring import fitting
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
     REGRESSION_RULES,
@@ -26,6 +25,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     majority,
 )
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError

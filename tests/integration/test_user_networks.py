@@ -547,7 +547,7 @@ def test_network_must_reproduce_saved_predictions_on_shared_rows(rig: UserRig) -
 def rig_files(rig: UserRig) -> Any:
     model = Path(rig.file(0).path) if rig.attempt(0).model.exists() else None
     assert model is None
-    from podium.ensemble.values.candidates import TrialFiles
+    from podium.ensemble.values.member_candidate import TrialFiles
     from podium.sweep.values.states import TrialState
 
     return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, rig.key(0))
