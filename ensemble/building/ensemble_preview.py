@@ -18,8 +18,8 @@ from podium.ensemble.building import selection
 from podium.ensemble.building.selection import Candidate, Selection
 from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, VersionBuilder
 from podium.ensemble.scoring.combine import combine
-from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
+from podium.ensemble.scoring.missing_member_scores import Scores, scores_of
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
 from podium.ensemble.values.member_candidate import TrialFiles

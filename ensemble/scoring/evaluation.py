@@ -14,7 +14,7 @@ from podium.ensemble.scoring import fitting, score_checks
 from podium.ensemble.scoring.calibration_error import ReliabilityBin, calibration_error, equal_mass, equal_width
 from podium.ensemble.scoring.combine import combine, uncertainty
 from podium.ensemble.scoring.comparison import Comparison, compare_labels, compare_values
-from podium.ensemble.scoring.degradation import Degradation, degradation
+from podium.ensemble.scoring.missing_member_scores import Degradation, degradation
 from podium.ensemble.scoring.scores import (
     ClassificationScores,
     Predictions,

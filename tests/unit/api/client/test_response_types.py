@@ -36,7 +36,7 @@ from podium.api.rest.sweeps.sweep_metadata_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.comparison import McNemar
-from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
+from podium.ensemble.scoring.missing_member_scores import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
     (ensemble_traffic_and_drift_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),

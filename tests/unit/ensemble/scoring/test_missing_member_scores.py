@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from podium.ensemble.scoring.degradation import (
+from podium.ensemble.scoring.missing_member_scores import (
     SUBSETS_PER_SIZE,
     SizeScores,
     degradation,
