@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial import distance
 
-from podium.ensemble.scoring.comparison import (
+from podium.ensemble.scoring.best_member_comparison import (
     FEW_DISCORDANT,
     hits_difference_ci95,
     label_disagreement,
