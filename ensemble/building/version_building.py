@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from podium.ensemble.building import saved_trial_outputs, selection
 from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.scoring import fitting
+from podium.ensemble.scoring import combination_fitting
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
     REGRESSION_RULES,
@@ -182,7 +182,7 @@ class VersionBuilder:
             return Combination(found.task, request.combine, tuple(weights))
         predictions, targets = self.predictions(members, found, request.fit_on)
         fixed = None if request.combine is Rule.WEIGHTED and not given else weights
-        return fitting.fit(
+        return combination_fitting.fit(
             request.combine,
             found.task,
             predictions,

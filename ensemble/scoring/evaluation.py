@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.scoring import fitting, score_checks
+from podium.ensemble.scoring import combination_fitting, score_checks
 from podium.ensemble.scoring.best_member_comparison import Comparison, compare_labels, compare_values
 from podium.ensemble.scoring.calibration_error import ReliabilityBin, calibration_error, equal_mass, equal_width
 from podium.ensemble.scoring.combine import combine, uncertainty
@@ -172,7 +172,7 @@ def _temperature(combination: Combination, calibration: Calibration | None) -> f
     if calibration is None:
         return None
     predictions, targets = calibration
-    return fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
+    return combination_fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
 
 
 def _calibration_errors(

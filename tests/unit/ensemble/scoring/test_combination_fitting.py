@@ -16,8 +16,14 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
 
+from podium.ensemble.scoring.combination_fitting import (
+    MIN_ROWS,
+    fit,
+    mixture_weights,
+    simplex_least_squares,
+    temperature,
+)
 from podium.ensemble.scoring.combine import apply_temperature, combine
-from podium.ensemble.scoring.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Rule, Task
 from podium.sweep.values.errors import EnsembleError
