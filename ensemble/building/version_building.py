@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.building import saved_trial_outputs, selection
+from podium.ensemble.building import member_selection, saved_trial_outputs
+from podium.ensemble.building.member_selection import Candidate, Selection
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.building.selection import Candidate, Selection
 from podium.ensemble.scoring import combination_fitting
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
@@ -109,8 +109,10 @@ class VersionBuilder:
         candidates = [Candidate(t.trial_id, t.number, t.value) for t in usable if t.value is not None]
         goal = usable[0].goal
         if request.select is Select.TOP_K:
-            return selection.top_k(candidates, _member_count(request.k, len(candidates), allow_fewer=allow_fewer), goal)
-        pool = selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), goal).chosen
+            return member_selection.top_k(
+                candidates, _member_count(request.k, len(candidates), allow_fewer=allow_fewer), goal
+            )
+        pool = member_selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), goal).chosen
         return self._select_by_predictions(request, usable, pool, allow_fewer=allow_fewer)
 
     def _select_by_predictions(
@@ -120,11 +122,11 @@ class VersionBuilder:
         trials = [usable[position] for position in pool]
         architecture = self._common_architecture(trials)
         predictions, targets = self.predictions(trials, architecture, Split.VALIDATION)
-        k = _member_count(request.k, len(selection.finite_candidates(predictions)), allow_fewer=allow_fewer)
+        k = _member_count(request.k, len(member_selection.finite_candidates(predictions)), allow_fewer=allow_fewer)
         if request.select is Select.GREEDY:
-            found = selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
+            found = member_selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
         else:
-            found = selection.diverse(predictions, targets, k=k, task=architecture.task)
+            found = member_selection.diverse(predictions, targets, k=k, task=architecture.task)
         return found.reindexed(pool)
 
     def _common_architecture(self, trials: Sequence[TrialFiles]) -> Architecture:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, mean_squared_error
 
-from podium.ensemble.building import selection
-from podium.ensemble.building.selection import Candidate, Score, diverse, greedy
+from podium.ensemble.building import member_selection
+from podium.ensemble.building.member_selection import Candidate, Score, diverse, greedy
 from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.values.errors import EnsembleError
 
@@ -33,7 +33,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def top_k(found: Sequence[Candidate], k: int, goal: str) -> list[Candidate]:
-    chosen = selection.top_k(found, k, goal)
+    chosen = member_selection.top_k(found, k, goal)
     assert sum(chosen.weights) == pytest.approx(1) and len(set(chosen.weights)) == 1
     return [found[position] for position in chosen.chosen]
 
