@@ -11,7 +11,6 @@ Modules:
     evaluator                     Evaluates a running ensemble: requests its predictions on a split and scores them
     host_loop                     The host's loop: reconciles replicas with the database and updates the state of each
                                   ensemble
-    launcher_interface            The port through which the host starts and polls worker processes
     live_replica                  The in-memory state of one replica's process, with its timeouts and restart delays
     main                          Entry point of the ensemble host: connects the database, and runs the loop
     member_placement              Assigns members to devices: one member for each device while there are enough
@@ -26,4 +25,5 @@ Modules:
     replica_spec                  The replicas that should exist: which members each runs, and the name of its process
     sweep_ensemble_builder        Builds the ensembles that sweeps request with an `ensemble:` block, once each
     worker_launcher               Launches worker processes from the process template, and follows their reports
+    worker_launcher_interface     The port through which the host starts and polls worker processes
 """

@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerStatus
+from podium.ensemble.host.worker_launcher_interface import WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 
 MAX_REQUEST_BYTES = 1 << 20
