@@ -8,7 +8,7 @@ Modules:
                               reads
     database_subprocess       Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
     database_watch            Whether the service still has its own database, checked when a component exits
-    existing_cluster_options  The options of `podium serve` for a Ray cluster that exists already
+    existing_cluster_options  The options of `podium serve` for an existing Ray cluster
     leader_conditions         Which services may use one database at the same time
     leadership_process        Entry point of the leadership process: renews the lease of this service, or takes it
     listen_policy             The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy

@@ -1,4 +1,4 @@
-"""The options of `podium serve` for a Ray cluster that exists already; `podium serve`."""
+"""The options of `podium serve` for an existing Ray cluster; `podium serve`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def existing_cluster(options: Mapping[str, Any], plan: DevicePlan) -> ExistingCl
     if not options["ray_address"]:
         for option in options_of(ExistingCluster):
             if options[option.name]:
-                raise ServiceError(
-                    f"{option.flag} is for a Ray cluster that exists already; give --ray-address as well"
-                )
+                raise ServiceError(f"{option.flag} is for an existing Ray cluster; give --ray-address as well")
         return None
     if not options["cluster"]:
         raise ServiceError(

@@ -29,7 +29,7 @@ def settings_from(options: Mapping[str, Any]) -> ServiceSettings:
         "gateway_port": options["gateway_port"] or ports.free_port(),
         "devices": plan,
         "artifact_url": object_store_url.normalized(options["artifact_url"]) if options["artifact_url"] else "",
-        "joined": existing_cluster(options, plan),
+        "existing_cluster": existing_cluster(options, plan),
         "allowed_hosts": listen_policy.names_of(options["host"], names),
     }
     return ServiceSettings(

@@ -54,10 +54,10 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
             object_store_preparation.prepare(settings)
-            if settings.joined is None:
+            if settings.existing_cluster is None:
                 ray_connection_settings.ensure_token(data)
             if settings.cluster:
-                for port in (settings.node_port,) if settings.joined else (settings.node_port, CLUSTER_PORT):
+                for port in (settings.node_port,) if settings.existing_cluster else (settings.node_port, CLUSTER_PORT):
                     check_port(settings.cluster, port, "--cluster")
                 from podium.sweep.runtime import cluster_certificates  # imports cryptography
 

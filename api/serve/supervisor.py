@@ -78,7 +78,8 @@ class Supervisor:
         self._modules = modules
         self._tick_s = tick_s
         self._components = {component.name: component for component in components_of(settings)}
-        after = (*AFTER_RAY, "leadership") if settings.joined else AFTER_RAY  # which reads the id of the Ray cluster
+        # Leadership reads the id of the Ray cluster.
+        after = (*AFTER_RAY, "leadership") if settings.existing_cluster else AFTER_RAY
         for component in of_kinds(self._components, after):
             component.due_s = None
         self._epoch = None if settings.database_url_file else 0  # of the lease while this service leads; 0: needs none

@@ -46,8 +46,8 @@ def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str |
 
 
 def _check_node(service: ServiceContext, spec: SweepSpec) -> None:
-    """A node that has not joined yet may do so. In a Ray cluster of others, slots are not requested by node."""
-    if spec.resources.node is not None and service.settings.joined is not None:
+    """A node that has not joined yet may do so. In an existing Ray cluster, slots are not requested by node."""
+    if spec.resources.node is not None and service.settings.existing_cluster is not None:
         message = (
             "this service requests devices of the Ray cluster that it uses, whichever node has them free; remove node"
         )

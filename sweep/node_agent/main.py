@@ -72,7 +72,7 @@ def _direct_store(head: HeadFileStore, settings: NodeSettings) -> DirectFileStor
 def _serve_members(settings: NodeSettings, store: NodeFileStore, agent: NodeAgent) -> tuple[int, str]:
     """Start members of ensembles for the head; returns the port, and the fingerprint of its certificate.
 
-    Returns 0 and "" on a node without members: one whose Ray belongs to others, since a device that was released there
+    Returns 0 and "" on a node without members: one of an existing Ray cluster, since a device that was released there
     is used by others.
     """
     if settings.member_ports is None:

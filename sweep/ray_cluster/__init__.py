@@ -11,22 +11,21 @@ Modules:
                                Pure
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
-    excluded_nodes             Which nodes of a Ray cluster of others get no probes
-    existing_cluster_devices   The devices of a Ray cluster of others that this service has: found by probes, one keeper
-                               for each node
-    existing_cluster_guardian  Runs the process template and the agent of a node whose Ray belongs to others under a
+    excluded_nodes             Which nodes of an existing Ray cluster get no probes
+    existing_cluster_devices   The devices of an existing Ray cluster that this service has: found by probes
+    existing_cluster_guardian  Runs the process template and the agent of a node of an existing Ray cluster under a
                                guardian
-    existing_cluster_raylet    The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so
+    existing_cluster_raylet    The raylet by which a service joins an existing Ray cluster: without CPUs and GPUs, so
                                that it gets no trials
-    existing_cluster_timings   Waits and time limits of a service on a Ray cluster of others
+    existing_cluster_timings   Waits and time limits of a service on an existing Ray cluster
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
     node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
                                `ray_guardian` on the head
     node_raylet                The raylet of a node that joins the Ray of another machine, with workers forked from a
                                template
-    node_supervisor_actor      An actor for each node of a Ray cluster of others: starts what slots need there, and ends
+    node_supervisor_actor      An actor for each node of an existing Ray cluster: starts what slots need there, and ends
                                it with itself
-    node_supervisors           The keepers of nodes of a Ray cluster of others: started, followed and ended, one for
+    node_supervisors           The node supervisors of an existing Ray cluster: started, followed and ended, one for
                                each node
     own_cluster_devices        The devices of the head and of the nodes that have joined it: each has slots
     ray_actor_kill             Kills actors of Ray, and names its errors

@@ -1,4 +1,4 @@
-"""Which nodes of a Ray cluster of others get no probes; scheduler."""
+"""Which nodes of an existing Ray cluster get no probes; scheduler."""
 
 from __future__ import annotations
 

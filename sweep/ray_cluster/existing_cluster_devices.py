@@ -1,7 +1,7 @@
-"""The devices of a Ray cluster of others that this service has: found by probes, one keeper for each node; scheduler.
+"""The devices of an existing Ray cluster that this service has: found by probes; scheduler.
 
-For each slot that is missing, a probe waits for a device. When it has got one, a keeper starts what slots need on that
-node, the probe ends, and a slot takes its device. A keeper without slots ends, so that the node falls idle.
+For each slot that is missing, a probe waits for a device. When it has got one, a supervisor starts what slots need on
+that node, the probe ends, and a slot takes its device. A supervisor without slots ends, so that the node falls idle.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ExistingClusterDevices:
 
     def __init__(
         self,
-        joined: ExistingCluster,
+        cluster: ExistingCluster,
         access: HeadAccess,
         *,
         kind: str,
@@ -74,17 +74,15 @@ class ExistingClusterDevices:
         """The devices that a service takes.
 
         Args:
-            joined: The cluster.
-            access: How nodes reach the head.
-            kind: Of the plan of the service: auto, gpu or cpu.
-            namespace: Of the service in Ray.
-            confirm: Raises `FencedError` if another scheduler has taken over, which then owns the keepers and slots,
+            cluster: The cluster. access: How nodes reach the head. kind: Of the plan of the service: auto, gpu or cpu.
+            namespace: Of the service in Ray. confirm: Raises `FencedError` if another scheduler has taken over, which
+            then owns the supervisors and slots,
                 and `DatabaseError` if that is unknown.
             leaving: Returns the names of the nodes that were asked to leave the service. They are not used.
             show_refused: Called with the nodes of the cluster that cannot be used, by name, at first and when these
                 change. Raises `DatabaseError` to be called again.
         """
-        self._joined = joined
+        self._cluster = cluster
         self._kind = kind
         self._namespace = namespace
         self._confirm = confirm
@@ -97,12 +95,12 @@ class ExistingClusterDevices:
         self._probes: list[_Probe] = []
         self._probe_after_s = 0.0
         self._draining: Collection[str] = ()
-        self._unused = ExcludedNodes(leaving)
+        self._excluded = ExcludedNodes(leaving)
         self._refused: dict[str, RefusedNode] = {}  # by node id
         self._show_refused = show_refused
         self._shown: Mapping[str, RefusedNode] | None = None  # by name
-        self._keepers = NodeSupervisors(
-            joined, access, namespace=namespace, confirm=confirm, unused=self._unused, on_end=self._lose_all,
+        self._supervisors = NodeSupervisors(
+            cluster, access, namespace=namespace, confirm=confirm, excluded=self._excluded, on_end=self._lose_all,
             timings=timings, clock=clock,
         )  # fmt: skip
 
@@ -126,13 +124,13 @@ class ExistingClusterDevices:
 
     def wait_s(self, nodes_s: float) -> float:
         """Seconds until the next check; `nodes_s` if nothing is opening."""
-        opening = self._probes or self._keepers.are_starting
+        opening = self._probes or self._supervisors.are_starting
         return min(nodes_s, self._timings.check_interval_s) if opening else nodes_s
 
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
-        """All nodes with devices, and that of this process. Nodes with a keeper keep their names."""
+        """All nodes with devices, and that of this process. Nodes with a supervisor keep their names."""
         self._draining = draining_nodes()
-        return existing_cluster_nodes(known, self._keepers.names)
+        return existing_cluster_nodes(known, self._supervisors.names)
 
     def adopt(self, actor_name: str, slot: SlotDescription) -> str:
         """A slot of an earlier scheduler works, and is used."""
@@ -150,20 +148,20 @@ class ExistingClusterDevices:
             nodes: Those that are alive.
             open_names: The names of the slots that work.
 
-        Raises `FencedError` if another scheduler has taken over, and `DatabaseError` if a keeper should end and the
+        Raises `FencedError` if another scheduler has taken over, and `DatabaseError` if a supervisor should end and the
         database cannot tell.
         """
-        self._unused.update(nodes, self._draining, self._clock())
-        self._keepers.follow(nodes)
+        self._excluded.update(nodes, self._draining, self._clock())
+        self._supervisors.follow(nodes)
         self._follow_probes(nodes)
         self._take_devices(nodes)
         self._expire(open_names)
-        self._end_idle_keepers()
+        self._end_idle_supervisors()
         self._change_probes(nodes, open_names)
         self._report_refused(nodes)
         with self._lock:
             taken = [each.place for each in self._taken.values()]
-        return [place for place in taken if place.node_id in nodes and place.node_id in self._keepers]
+        return [place for place in taken if place.node_id in nodes and place.node_id in self._supervisors]
 
     def leaving(self, place: SlotPlace) -> str:
         """Why a device gets no more trials, or ""."""
@@ -171,8 +169,8 @@ class ExistingClusterDevices:
 
     def create(self, place: SlotPlace) -> Any:
         """Create the actor of a slot."""
-        kept = self._keepers.kept(place.node_id)
-        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=kept)
+        supervised = self._supervisors.supervised(place.node_id)
+        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=supervised)
 
     def close(self, open_names: Collection[str]) -> None:
         """End everything on the cluster: the service stops. What may belong to the next scheduler is left to it."""
@@ -181,13 +179,13 @@ class ExistingClusterDevices:
         try:
             self._confirm()
         except DatabaseError as error:
-            log.error("keepers and slots are not ended: %s", error)
+            log.error("supervisors and slots are not ended: %s", error)
             return
         with self._lock:
             names = {*open_names, *self._taken}
         for name in names:
             kill_named_actor(name)
-        self._keepers.kill_all()
+        self._supervisors.kill_all()
 
     # Probes.
 
@@ -202,18 +200,18 @@ class ExistingClusterDevices:
                 self._end_probe(probe)
                 continue
             node = nodes.get(answer.node_id)
-            if node is None or answer.node_id in self._unused.ids:
+            if node is None or answer.node_id in self._excluded.ids:
                 self._end_probe(probe)  # it has left, or is not used since the probe was created
             elif (problem := version_problem(versions(), answer.versions)) is not None:
                 log.error("node %s is not used: %s", node.name, problem)
-                self._unused.avoid(answer.node_id, math.inf)
+                self._excluded.avoid(answer.node_id, math.inf)
                 self._refused[answer.node_id] = RefusedNode(
                     node.raylet[0], answer.versions, node.cpus, node.gpus, problem
                 )
                 self._end_probe(probe)
             else:
                 probe.node_id = answer.node_id
-                self._keepers.keep(node)
+                self._supervisors.supervise(node)
 
     def _report_refused(self, nodes: Mapping[str, ClusterNode]) -> None:
         self._refused = {node_id: each for node_id, each in self._refused.items() if node_id in nodes}
@@ -230,11 +228,11 @@ class ExistingClusterDevices:
             self._shown = refused
 
     def _take_devices(self, nodes: Mapping[str, ClusterNode]) -> None:
-        """Replace the probes on nodes with a keeper by slots."""
+        """Replace the probes on nodes with a supervisor by slots."""
         for probe in [probe for probe in self._probes if probe.node_id]:
-            if probe.node_id not in self._keepers or probe.node_id not in nodes:
+            if probe.node_id not in self._supervisors or probe.node_id not in nodes:
                 self._end_probe(probe)
-            elif self._keepers.kept(probe.node_id) is not None:
+            elif self._supervisors.supervised(probe.node_id) is not None:
                 self._end_probe(probe)
                 self._take(probe.kind, nodes[probe.node_id])
 
@@ -248,7 +246,7 @@ class ExistingClusterDevices:
             self._taken[place.actor_name] = _Taken(place, now_s)
 
     def _cpus(self, kind: str) -> int:
-        return self._joined.cpus_per_slot if kind == "cpu" else 0
+        return self._cluster.cpus_per_slot if kind == "cpu" else 0
 
     def _expire(self, open_names: Collection[str]) -> None:
         """Stop waiting for slots that do not open: another service has taken their device."""
@@ -264,7 +262,7 @@ class ExistingClusterDevices:
             self.lose(place)
 
     def _change_probes(self, nodes: Mapping[str, ClusterNode], open_names: Collection[str]) -> None:
-        usable = nodes.keys() - self._unused.ids
+        usable = nodes.keys() - self._excluded.ids
         for probe in [each for each in self._probes if not each.node_id and each.avoids & usable]:
             self._end_probe(probe)  # another one may use a node that was not used before
         with self._lock:
@@ -278,7 +276,7 @@ class ExistingClusterDevices:
         }
         has_gpus = any(node.gpus for node in nodes.values())
         needed = needed_by_kind(demand, self._kind, has_gpus=has_gpus)
-        for kind, change in probe_changes(needed, counts, self._joined.max_slots).items():
+        for kind, change in probe_changes(needed, counts, self._cluster.max_slots).items():
             for _ in range(change):
                 self._add_probe(kind)
             if change < 0:
@@ -288,22 +286,22 @@ class ExistingClusterDevices:
     def _add_probe(self, kind: str) -> None:
         if self._clock() < self._probe_after_s:
             return
-        actor = create_probe(kind, self._joined.cpus_per_slot, self._unused.ids)
-        self._probes.append(_Probe(kind, actor, actor.find.remote(), self._unused.ids))
+        actor = create_probe(kind, self._cluster.cpus_per_slot, self._excluded.ids)
+        self._probes.append(_Probe(kind, actor, actor.find.remote(), self._excluded.ids))
 
     def _end_probe(self, probe: _Probe) -> None:
         self._probes.remove(probe)
         kill_actor(probe.actor)
 
-    # Keepers.
+    # Supervisors.
 
-    def _end_idle_keepers(self) -> None:
+    def _end_idle_supervisors(self) -> None:
         with self._lock:
             used = {each.place.node_id for each in self._taken.values()}
-        self._keepers.end_idle(used | {probe.node_id for probe in self._probes})
+        self._supervisors.end_idle(used | {probe.node_id for probe in self._probes})
 
     def _lose_all(self, node_id: str) -> None:
-        """The keeper of a node has ended, and its slots with it."""
+        """The supervisor of a node has ended, and its slots with it."""
         with self._lock:
             on_it = [each.place for each in self._taken.values() if each.place.node_id == node_id]
         for place in on_it:

@@ -1,8 +1,8 @@
-"""Runs the process template and the agent of a node whose Ray belongs to others under a guardian.
+"""Runs the process template and the agent of a node of an existing Ray cluster under a guardian.
 
-`python -P -m podium.sweep.ray_cluster.existing_cluster_guardian FILE`, started by the node keeper, an actor. It ends on
-SIGTERM, or when the keeper exits: end-of-file on standard input. Nothing of the service is left on the node then but
-its cache.
+`python -P -m podium.sweep.ray_cluster.existing_cluster_guardian FILE`, started by the node supervisor, an actor. It
+ends on SIGTERM, or when the supervisor exits: end-of-file on standard input. Nothing of the service is left on the node
+then but its cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AGENT = "podium.sweep.node_agent.main"
 
 
 def main() -> None:
-    """Wait until an earlier guardian of this data directory has ended, then serve until the keeper ends."""
+    """Wait until an earlier guardian of this data directory has ended, then serve until the supervisor ends."""
     name_process("podium-guardian")
     os.umask(0o077)
     settings = NodeSettings.load(Path(sys.argv[1]))
@@ -34,7 +34,7 @@ def main() -> None:
             status = guard(settings.runtime, agent=AGENT)
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
     except Timeout:
-        sys.exit(f"another keeper uses {settings.data_dir}; each node of a host needs a folder of its own")
+        sys.exit(f"another node supervisor uses {settings.data_dir}; each node of a host needs a folder of its own")
     sys.exit(status)
 
 

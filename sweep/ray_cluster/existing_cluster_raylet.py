@@ -1,4 +1,4 @@
-"""The raylet by which a service joins the Ray cluster of others: without CPUs and GPUs, so that it gets no trials.
+"""The raylet by which a service joins an existing Ray cluster: without CPUs and GPUs, so that it gets no trials.
 
 Ray has no option to keep everything from a node: actors of others that require no resources may be placed on it. To
 let their workers fail would delay these actors, so users of the cluster are trusted with the user of the service.
@@ -25,10 +25,10 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 REACHABLE_S = 10.0  # Ray itself tries for minutes without a message
 
 
-def parameters(settings: ServiceSettings, joined: ExistingCluster) -> RayParams:
+def parameters(settings: ServiceSettings, cluster: ExistingCluster) -> RayParams:
     """Those of `ray start --address --num-cpus 0 --num-gpus 0`."""
     return RayParams(
-        gcs_address=joined.address,
+        gcs_address=cluster.address,
         node_ip_address=settings.cluster,
         node_name=f"podium-{settings.cluster}",
         num_cpus=0,
@@ -59,16 +59,17 @@ def unreachable(address: str, timeout_s: float = REACHABLE_S) -> str:
 def main() -> None:
     """Start the raylet, write the address of the cluster to its folder, and wait; exit when the raylet has exited."""
     settings = ServiceSettings.load(Path(sys.argv[1]))
-    assert settings.joined is not None
-    if reason := unreachable(settings.joined.address):
-        sys.exit(f"cannot join the Ray cluster at {settings.joined.address}: {reason}")
+    cluster = settings.existing_cluster
+    assert cluster is not None
+    if reason := unreachable(cluster.address):
+        sys.exit(f"cannot join the Ray cluster at {cluster.address}: {reason}")
     try:
-        node = LeanNode(parameters(settings, settings.joined), head=False, shutdown_at_exit=True, spawn_reaper=True)
+        node = LeanNode(parameters(settings, cluster), head=False, shutdown_at_exit=True, spawn_reaper=True)
     except Exception as error:  # noqa: BLE001 - whatever the error, its last line is shown to the user
         reason = " ".join(str(error).split()) or type(error).__name__
-        sys.exit(f"cannot join the Ray cluster at {settings.joined.address}: {reason}")
+        sys.exit(f"cannot join the Ray cluster at {cluster.address}: {reason}")
     ray_cluster_id.record(settings.runtime, node.session_name)
-    utils.write_ray_address(settings.joined.address, str(settings.runtime.ray))
+    utils.write_ray_address(cluster.address, str(settings.runtime.ray))
     sys.exit(wait_until_exited(node))
 
 

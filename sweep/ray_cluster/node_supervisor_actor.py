@@ -1,4 +1,4 @@
-"""An actor for each node of a Ray cluster of others: starts what slots need there, and ends it with itself.
+"""An actor for each node of an existing Ray cluster: starts what slots need there, and ends it with itself.
 
 Detached, so that a restarted scheduler finds it. It takes no CPU. The token of the node arrives as an argument, and is
 stored in a file that only the owner may read.
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.sweep.file_store.object_store_check import StoreCheck
-from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
+from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import LEAVE, NodeSettings
@@ -40,7 +40,7 @@ CHECK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class NodeSupervisorSettings:
-    """What the scheduler tells a keeper about its node and the service."""
+    """What the scheduler tells a supervisor about its node and the service."""
 
     service: str  # the name of the service's namespace
     name: str  # of the node
@@ -62,7 +62,7 @@ def supervisor_name(node_id: str, node_name: str) -> str:
 
 
 def node_of_supervisor(actor_name: str) -> tuple[str, str] | None:
-    """The id and the name of the node of a keeper; None if the actor is another one."""
+    """The id and the name of the node of a supervisor; None if the actor is another one."""
     if not actor_name.startswith(SUPERVISOR_PREFIX):
         return None
     node_id, _, name = actor_name.removeprefix(SUPERVISOR_PREFIX).partition(":")
@@ -76,11 +76,11 @@ class NodeSupervisor:
         self._called_s = time.monotonic()
         self._lock = threading.Lock()
         self._guardian: subprocess.Popen[bytes] | None = None
-        self._settings: NodeSupervisorSettings | None = None  # of what is kept
-        self._kept: KeptNode | None = None
+        self._settings: NodeSupervisorSettings | None = None  # of what runs
+        self._supervised: SupervisedNode | None = None
 
-    def start(self, settings: NodeSupervisorSettings) -> KeptNode | str:
-        """Start the guardian unless it runs; returns what it serves, or why this keeper must be replaced.
+    def start(self, settings: NodeSupervisorSettings) -> SupervisedNode | str:
+        """Start the guardian unless it runs; returns what it serves, or why this supervisor must be replaced.
 
         If another service has taken over, the agent gets its address, and slots and trials continue. Raises
         `FencedError` if a scheduler with a higher epoch has called before, and other errors of `PodiumError`.
@@ -89,16 +89,16 @@ class NodeSupervisor:
             known = self._settings
             if known is not None and settings.epoch < known.epoch:
                 raise FencedError(f"the node {known.name} belongs to the scheduler with epoch {known.epoch}")
-            if known is not None and _kept(settings) != _kept(known):
+            if known is not None and _supervised(settings) != _supervised(known):
                 return OTHER_SETTINGS
             self._called_s = time.monotonic()
             if known is not None and settings.url != known.url:
                 self._restart_agent(settings)
             self._settings = settings
-            if self._kept is None:
-                self._kept = self._start(settings)
+            if self._supervised is None:
+                self._supervised = self._start(settings)
                 threading.Thread(target=self._end_when_abandoned, args=(settings.abandoned_s,), daemon=True).start()
-            return self._kept
+            return self._supervised
 
     def watch(self, poll_s: float) -> str | None:
         """Wait until the guardian has ended, for `poll_s` at most; returns why it has ended, or None."""
@@ -131,7 +131,7 @@ class NodeSupervisor:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _start(self, settings: NodeSupervisorSettings) -> KeptNode:
+    def _start(self, settings: NodeSupervisorSettings) -> SupervisedNode:
         data = DataDirectory(data_folder(settings))
         claim(data.root)
         refuse_network(data.root)
@@ -155,7 +155,7 @@ class NodeSupervisor:
                 lines = log.read_text(errors="replace").strip().splitlines()
                 raise ServiceError(f"the process template did not start: {lines[-1] if lines else 'no output'}")
             time.sleep(CHECK_S)
-        return KeptNode(
+        return SupervisedNode(
             str(data.root), str(runtime.template_socket), str(runtime.agent_socket), settings.abandoned_s,
             withhold_credentials=bool(settings.artifact_url),
         )  # fmt: skip
@@ -168,7 +168,7 @@ class NodeSupervisor:
         os._exit(0)
 
 
-def _kept(settings: NodeSupervisorSettings) -> NodeSupervisorSettings:
+def _supervised(settings: NodeSupervisorSettings) -> NodeSupervisorSettings:
     """What the processes on the node depend on: all but the head that they report to."""
     return replace(settings, url="", epoch=0)
 

@@ -1,4 +1,4 @@
-"""The keepers of nodes of a Ray cluster of others: started, followed and ended, one for each node; scheduler."""
+"""The node supervisors of an existing Ray cluster: started, followed and ended, one for each node; scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podium.sweep.ray_cluster.node_supervisor_actor import (
 )
 from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
-from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
+from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.values.errors import FencedError
 
@@ -43,145 +43,145 @@ class HeadAccess:
 
 
 @dataclass(slots=True)
-class _Keeper:
+class _Supervisor:
     node: ClusterNode
     actor: Any
     call: Any  # a reference to the result of `start`, then of `watch`
     used_s: float  # when it had a slot last; monotonic
-    kept: KeptNode | None = None
+    supervised: SupervisedNode | None = None
 
 
 class NodeSupervisors:
-    """At most one keeper for each node. All methods run in one thread."""
+    """At most one supervisor for each node. All methods run in one thread."""
 
     def __init__(
         self,
-        joined: ExistingCluster,
+        cluster: ExistingCluster,
         access: HeadAccess,
         *,
         namespace: str,
         confirm: Callable[[], None],
-        unused: ExcludedNodes,
+        excluded: ExcludedNodes,
         on_end: Callable[[str], None],
         timings: ExistingClusterTimings,
         clock: Callable[[], float],
     ) -> None:
-        """Knows the keepers of an earlier scheduler by their names; `follow` takes them over.
+        """Knows the supervisors of an earlier scheduler by their names; `follow` takes them over.
 
         Args:
-            joined: The cluster.
+            cluster: The cluster.
             access: How nodes reach the head.
             namespace: Of the service in Ray.
             confirm: As for `ExistingClusterDevices`.
-            unused: Gets the nodes whose keeper has failed.
-            on_end: Called with Ray's id of a node whose keeper has ended, and its slots with it.
+            excluded: Gets the nodes whose supervisor has failed.
+            on_end: Called with Ray's id of a node whose supervisor has ended, and its slots with it.
             timings: Waits and time limits.
             clock: Seconds, monotonic.
         """
-        self._joined = joined
+        self._cluster = cluster
         self._access = access
         self._namespace = namespace
         self._confirm = confirm
-        self._unused = unused
+        self._excluded = excluded
         self._on_end = on_end
         self._timings = timings
         self._clock = clock
-        self._keepers: dict[str, _Keeper] = {}  # by node id
+        self._supervisors: dict[str, _Supervisor] = {}  # by node id
         self.names = {
             each[0]: each[1] for name in list_named_actors() if (each := node_of_supervisor(name)) is not None
         }
 
     def __contains__(self, node_id: str) -> bool:
-        return node_id in self._keepers
+        return node_id in self._supervisors
 
     @property
     def are_starting(self) -> bool:
         """Whether one is not ready yet."""
-        return any(keeper.kept is None for keeper in self._keepers.values())
+        return any(supervisor.supervised is None for supervisor in self._supervisors.values())
 
-    def kept(self, node_id: str) -> KeptNode | None:
-        """What the keeper of a node has started; None while it is starting. Raises `KeyError` without a keeper."""
-        return self._keepers[node_id].kept
+    def supervised(self, node_id: str) -> SupervisedNode | None:
+        """What the supervisor of a node has started; None while it is starting. Raises `KeyError` without one."""
+        return self._supervisors[node_id].supervised
 
-    def keep(self, node: ClusterNode) -> None:
-        """Start the keeper of a node unless it has one."""
-        if node.node_id in self._keepers:
+    def supervise(self, node: ClusterNode) -> None:
+        """Start the supervisor of a node unless it has one."""
+        if node.node_id in self._supervisors:
             return
         name = supervisor_name(node.node_id, node.name)
         try:
             actor = ray.get_actor(name)
         except ValueError:
-            actor = _create_keeper(name, self._namespace, node.node_id)
+            actor = _create_supervisor(name, self._namespace, node.node_id)
         settings = NodeSupervisorSettings(
-            self._namespace, node.name, node.raylet[0], node.gpus, self._joined.node_data_dir, self._access.url,
+            self._namespace, node.name, node.raylet[0], node.gpus, self._cluster.node_data_dir, self._access.url,
             self._access.token, self._access.certificate, self._timings.abandoned_s, self._access.artifact_url,
             self._access.store_id, self._access.epoch,
         )  # fmt: skip
         self.names[node.node_id] = node.name
-        self._keepers[node.node_id] = _Keeper(node, actor, actor.start.remote(settings), self._clock())
+        self._supervisors[node.node_id] = _Supervisor(node, actor, actor.start.remote(settings), self._clock())
 
     def follow(self, nodes: Mapping[str, ClusterNode]) -> None:
-        """Take over the keepers of an earlier scheduler, end those of nodes that have left, and read the answers."""
-        for node_id in self.names.keys() & nodes.keys() - self._keepers.keys():
-            self.keep(nodes[node_id])  # of an earlier scheduler
-        for node_id, keeper in list(self._keepers.items()):
+        """Take over those of an earlier scheduler, end those of nodes that have left, and read the answers."""
+        for node_id in self.names.keys() & nodes.keys() - self._supervisors.keys():
+            self.supervise(nodes[node_id])  # of an earlier scheduler
+        for node_id, supervisor in list(self._supervisors.items()):
             if node_id not in nodes:
-                self._end(keeper)
-        for keeper in answered(self._keepers.values(), lambda keeper: keeper.call):
-            self._on_answer(keeper)
+                self._end(supervisor)
+        for supervisor in answered(self._supervisors.values(), lambda supervisor: supervisor.call):
+            self._on_answer(supervisor)
 
-    def _on_answer(self, keeper: _Keeper) -> None:
+    def _on_answer(self, supervisor: _Supervisor) -> None:
         try:
-            result = ray.get(keeper.call)
+            result = ray.get(supervisor.call)
         except ActorUnavailableError:
-            result = keeper.kept  # its slots find out whether the node is lost
+            result = supervisor.supervised  # its slots find out whether the node is lost
             if result is None:
-                self._fail(keeper, "it cannot be reached")
+                self._fail(supervisor, "it cannot be reached")
                 return
         except (FencedError, RayError) as error:
             if (fence := fence_of(error)) is not None:
-                self._forget(keeper)
+                self._forget(supervisor)
                 raise fence from error
-            self._fail(keeper, first_line(error))
+            self._fail(supervisor, first_line(error))
             return
         if isinstance(result, str):
-            self._fail(keeper, result)
+            self._fail(supervisor, result)
             return
-        keeper.kept = keeper.kept or result
-        keeper.call = keeper.actor.watch.remote(self._timings.watch_s)
+        supervisor.supervised = supervisor.supervised or result
+        supervisor.call = supervisor.actor.watch.remote(self._timings.watch_s)
 
-    def _fail(self, keeper: _Keeper, reason: str) -> None:
-        self._end(keeper)
-        log.error("node %s is not used for %g s: %s", keeper.node.name, self._timings.avoid_s, reason)
-        self._unused.avoid(keeper.node.node_id, self._clock() + self._timings.avoid_s)
+    def _fail(self, supervisor: _Supervisor, reason: str) -> None:
+        self._end(supervisor)
+        log.error("node %s is not used for %g s: %s", supervisor.node.name, self._timings.avoid_s, reason)
+        self._excluded.avoid(supervisor.node.node_id, self._clock() + self._timings.avoid_s)
 
     def end_idle(self, used: Collection[str]) -> None:
-        """End the keepers that have had no slot for a while; `used`: the nodes that have one or expect one."""
+        """End the supervisors that have had no slot for a while; `used`: the nodes that have one or expect one."""
         now_s = self._clock()
-        for node_id, keeper in list(self._keepers.items()):
+        for node_id, supervisor in list(self._supervisors.items()):
             if node_id in used:
-                keeper.used_s = now_s
-            elif now_s - keeper.used_s > self._timings.keeper_idle_s:
-                self._end(keeper)
+                supervisor.used_s = now_s
+            elif now_s - supervisor.used_s > self._timings.supervisor_idle_s:
+                self._end(supervisor)
 
     def kill_all(self) -> None:
         """The service stops."""
-        for keeper in self._keepers.values():
-            kill_actor(keeper.actor)
+        for supervisor in self._supervisors.values():
+            kill_actor(supervisor.actor)
 
-    def _end(self, keeper: _Keeper) -> None:
-        """End a keeper, and the slots on its node, unless they belong to the next scheduler: then nothing changes."""
+    def _end(self, supervisor: _Supervisor) -> None:
+        """End one, and the slots on its node, unless they belong to the next scheduler: then nothing changes."""
         self._confirm()
-        self._forget(keeper)
-        kill_actor(keeper.actor)
-        self._on_end(keeper.node.node_id)
+        self._forget(supervisor)
+        kill_actor(supervisor.actor)
+        self._on_end(supervisor.node.node_id)
 
-    def _forget(self, keeper: _Keeper) -> None:
-        self._keepers.pop(keeper.node.node_id, None)
-        self.names.pop(keeper.node.node_id, None)
+    def _forget(self, supervisor: _Supervisor) -> None:
+        self._supervisors.pop(supervisor.node.node_id, None)
+        self.names.pop(supervisor.node.node_id, None)
 
 
-def _create_keeper(name: str, namespace: str, node_id: str) -> Any:
+def _create_supervisor(name: str, namespace: str, node_id: str) -> Any:
     remote = ray.remote(NodeSupervisor).options(
         name=name,
         namespace=namespace,

@@ -37,7 +37,7 @@ class RayStore:
     @classmethod
     def of(cls, settings: ServiceSettings) -> RayStore | None:
         """The store of a service whose Ray other machines join; None for other services."""
-        if not settings.cluster or settings.joined is not None:
+        if not settings.cluster or settings.existing_cluster is not None:
             return None
         token = settings.data.ray_token
         about = {

@@ -59,7 +59,7 @@ def main() -> None:
     settings = ServiceSettings.load(Path(sys.argv[1]))
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
-            status = guard(settings.runtime, OWN_RAY if settings.joined is None else EXISTING_CLUSTER_RAYLET)
+            status = guard(settings.runtime, OWN_RAY if settings.existing_cluster is None else EXISTING_CLUSTER_RAYLET)
     except Timeout:
         sys.exit(f"another Ray of {settings.data_dir} did not exit within {PREDECESSOR_S:g} s")
     sys.exit(status)
@@ -70,7 +70,7 @@ def guard(runtime: RuntimeDirectory, ray: str = "", *, agent: str = "", ends_wit
 
     Args:
         runtime: Of this machine, with the file of settings.
-        ray: The module that starts Ray, and gets the path of the settings; "" on a node whose Ray belongs to others.
+        ray: The module that starts Ray, and gets the path of the settings; "" on a node of an existing Ray cluster.
         agent: The module of the node agent; "" on the head. It is restarted, unless it exits with `LEAVE` or `REFUSED`.
         ends_with_stdin: Whether to stop at end-of-file on standard input.
     """

@@ -17,7 +17,7 @@ Modules:
                               without Ray
     disk_full_cause           Classifies a full disk that ended a trial (ENOSPC, EDQUOT) by failure cause
     disk_space                Checks the free disk space of the data directory before new work starts
-    existing_cluster          How a service uses the Ray cluster of others: `podium serve --ray-address`
+    existing_cluster          How a service uses an existing Ray cluster: `podium serve --ray-address`
     fail_points               Fail points: named places where fault-injection tests kill a process, such as before a
                               commit
     filesystem_type           Detects the file system type of a path, since SQLite's locks fail on network file systems

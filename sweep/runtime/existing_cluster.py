@@ -1,4 +1,4 @@
-"""How a service uses the Ray cluster of others: `podium serve --ray-address`; every component."""
+"""How a service uses an existing Ray cluster: `podium serve --ray-address`; every component."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[1
 
 @dataclass(frozen=True, slots=True)
 class ExistingCluster:
-    """A Ray cluster that exists, and what this service may take of it."""
+    """An existing Ray cluster, which others run, and what this service may take of it."""
 
     address: str = option(  # HOST:PORT of its GCS
-        "", "run trials on the nodes of this Ray cluster, which exists already", name="ray_address", metavar="HOST:PORT"
+        "", "run trials on the nodes of this existing Ray cluster", name="ray_address", metavar="HOST:PORT"
     )
     token_file: str = file_option("the token of that cluster, if it has token authentication", name="ray_token")
     max_slots: int = option(

@@ -77,7 +77,7 @@ class DataDirectory(ServicePaths):
 
     @property
     def node_token(self) -> Path:
-        """The token that the nodes of a Ray cluster of others get; made by `podium serve --ray-address`."""
+        """The token that the nodes of an existing Ray cluster get; made by `podium serve --ray-address`."""
         return self.root / "node.token"
 
     @property

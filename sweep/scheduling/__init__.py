@@ -36,7 +36,7 @@ Modules:
     device_seconds              The device-seconds of the running attempts of a sweep, as sums that each event updates.
                                 Pure
     disk_gate                   Decides whether the data disk allows new trials. Pure
-    existing_cluster_token      The token by which the nodes of a Ray cluster of others get and send files
+    existing_cluster_token      The token by which the nodes of an existing Ray cluster get and send files
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without

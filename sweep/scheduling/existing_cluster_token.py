@@ -1,4 +1,4 @@
-"""The token by which the nodes of a Ray cluster of others get and send files; scheduler process."""
+"""The token by which the nodes of an existing Ray cluster get and send files; scheduler process."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def run(settings: ServiceSettings) -> None:
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
-    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
+    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.existing_cluster else None)
     leader_epoch = sys.stdin.readline().strip()  # a service that stands by waits here
     if not leader_epoch:
         return
@@ -87,7 +87,7 @@ def run(settings: ServiceSettings) -> None:
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
-        elastic=SlotAutoscaler(pool, settings.joined.idle_release_s) if settings.joined else None,
+        elastic=SlotAutoscaler(pool, settings.existing_cluster.idle_release_s) if settings.existing_cluster else None,
         on_progress=heartbeat.on_progress,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
@@ -112,9 +112,9 @@ def _holder(settings: ServiceSettings) -> str:
 
 
 def _devices(settings: ServiceSettings, namespace: str, database: Database, recorder: DatabaseRecorder) -> DeviceSource:
-    """The devices of this service's own Ray, or those that it takes of the Ray of others."""
-    joined = settings.joined
-    if joined is None:
+    """The devices of this service's own Ray, or those that it takes of an existing Ray cluster."""
+    existing = settings.existing_cluster
+    if existing is None:
         return OwnClusterDevices(
             settings.devices,
             data=settings.data,
@@ -142,7 +142,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
             nodes.set_refused(connection, refused, time.time())
 
     return ExistingClusterDevices(
-        joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
+        existing, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
         show_refused=show_refused,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A keeper starts the guardian, the process template and the agent of a node; here without Ray."""
+"""A supervisor starts the guardian, the process template and the agent of a node; here without Ray."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ def settings(tmp_path: Path) -> NodeSupervisorSettings:
 
 
 @pytest.fixture
-def keeper() -> Iterator[NodeSupervisor]:
+def supervisor() -> Iterator[NodeSupervisor]:
     made = NodeSupervisor()
     yield made
     made.stop()
 
 
-def test_keeper_starts_what_slots_need_once(keeper: NodeSupervisor, settings: NodeSupervisorSettings) -> None:
-    kept = keeper.start(settings)
+def test_supervisor_starts_what_slots_need_once(supervisor: NodeSupervisor, settings: NodeSupervisorSettings) -> None:
+    kept = supervisor.start(settings)
     assert not isinstance(kept, str)
     assert Path(kept.template_socket).exists() and not kept.withhold_credentials
     runtime = RuntimeDirectory.of(DataDirectory(data_folder(settings)))
     assert NodeSettings.load(runtime.settings_file).member_ports == ANY_PORTS
-    assert keeper.start(settings) is kept
+    assert supervisor.start(settings) is kept
 
 
-def test_keeper_that_outlived_its_service_refuses_other_settings(
-    keeper: NodeSupervisor, settings: NodeSupervisorSettings
+def test_supervisor_that_outlived_its_service_refuses_other_settings(
+    supervisor: NodeSupervisor, settings: NodeSupervisorSettings
 ) -> None:
-    kept = keeper.start(settings)
-    refused = keeper.start(replace(settings, token="another"))
+    kept = supervisor.start(settings)
+    refused = supervisor.start(replace(settings, token="another"))
     assert isinstance(refused, str) and "other settings" in refused
-    assert keeper.start(settings) is kept
+    assert supervisor.start(settings) is kept
 
 
 def test_agent_reports_to_the_service_that_has_taken_over(
-    keeper: NodeSupervisor, settings: NodeSupervisorSettings
+    supervisor: NodeSupervisor, settings: NodeSupervisorSettings
 ) -> None:
-    kept = keeper.start(replace(settings, epoch=3))
+    kept = supervisor.start(replace(settings, epoch=3))
     (before,) = wait_for("the agent runs", lambda: agents(settings))
     successor = replace(settings, url="https://127.0.0.1:2", epoch=5)
-    assert keeper.start(successor) is kept, "the slots keep their sockets"
+    assert supervisor.start(successor) is kept, "the slots keep their sockets"
     runtime = RuntimeDirectory.of(DataDirectory(data_folder(settings)))
     assert NodeSettings.load(runtime.settings_file).url == successor.url
     wait_for("the agent was started again", lambda: agents(settings) and agents(settings) != [before])
     with pytest.raises(FencedError, match="belongs to the scheduler with epoch 5"):
-        keeper.start(replace(settings, epoch=4))
+        supervisor.start(replace(settings, epoch=4))
     assert NodeSettings.load(runtime.settings_file).url == successor.url
 
 

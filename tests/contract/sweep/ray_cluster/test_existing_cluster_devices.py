@@ -1,4 +1,4 @@
-"""The keepers of a Ray cluster of others when another scheduler may have taken over. Ray is replaced by actors."""
+"""The supervisors of an existing Ray cluster when another scheduler may have taken over. Ray is replaced by actors."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDev
 from podium.sweep.ray_cluster.node_supervisor_actor import supervisor_name
 from podium.sweep.ray_cluster.node_supervisors import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
-from podium.sweep.ray_cluster.ray_slot_actor import KeptNode
+from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.refused_node import RefusedNode
 
 NODES = {"id-b": ClusterNode("id-b", "b", 4, 0)}
-Answer = KeptNode | str | Exception | tuple[str, dict[str, str]]
+Answer = SupervisedNode | str | Exception | tuple[str, dict[str, str]]
 LEADS: Callable[[], None] = lambda: None  # noqa: E731
-FENCED = RayTaskError("start", "", FencedError("epoch 2"), proctitle="keeper", pid=1, ip="10.0.0.1")
+FENCED = RayTaskError("start", "", FencedError("epoch 2"), proctitle="supervisor", pid=1, ip="10.0.0.1")
 
 
-class FakeKeeper:
-    """A keeper, or a probe, whose answer the test chooses. A method returns its answer as the reference to it."""
+class FakeSupervisor:
+    """A supervisor, or a probe, whose answer the test chooses. A method returns its answer as the reference to it."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.start = self.watch = self.find = self
 
-    def remote(self, *_: object) -> FakeKeeper:
+    def remote(self, *_: object) -> FakeSupervisor:
         return self
 
 
 class FakeRay:
-    """One node with the keeper of an earlier scheduler, and a lease."""
+    """One node with the supervisor of an earlier scheduler, and a lease."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: KeptNode | str | Exception) -> None:
-        self.keeper = FakeKeeper(answer)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: SupervisedNode | str | Exception) -> None:
+        self.supervisor = FakeSupervisor(answer)
         self.killed: list[Any] = []
         self.confirm = LEADS
         self.now_s = 0.0
@@ -50,7 +50,7 @@ class FakeRay:
         self.show_error: DatabaseError | None = None
         monkeypatch.setattr(node_supervisors, "list_named_actors", lambda: [supervisor_name("id-b", "b")])
         monkeypatch.setattr(existing_cluster_devices, "draining_nodes", frozenset)
-        monkeypatch.setattr(ray, "get_actor", lambda _: self.keeper)
+        monkeypatch.setattr(ray, "get_actor", lambda _: self.supervisor)
         monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))
         monkeypatch.setattr(ray, "get", _get)
         monkeypatch.setattr(ray, "kill", lambda actor, **_: self.killed.append(actor))
@@ -74,7 +74,7 @@ class FakeRay:
         self.devices.places(nodes, ())
 
 
-def _get(reference: FakeKeeper) -> KeptNode | str | tuple[str, dict[str, str]]:
+def _get(reference: FakeSupervisor) -> SupervisedNode | str | tuple[str, dict[str, str]]:
     if isinstance(reference.answer, Exception):
         raise reference.answer
     return reference.answer
@@ -89,7 +89,7 @@ def _unknown() -> None:
 
 
 @pytest.mark.parametrize("error", [FENCED, FENCED.as_instanceof_cause(), FencedError("epoch 2")])
-def test_keeper_of_the_next_scheduler_is_not_killed(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_supervisor_of_the_next_scheduler_is_not_killed(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Its guardian, slots and trials would end with it."""
     fake = FakeRay(monkeypatch, error)
     with pytest.raises(FencedError, match="epoch 2"):
@@ -98,7 +98,7 @@ def test_keeper_of_the_next_scheduler_is_not_killed(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("answer", [ActorDiedError(), RayError("lost"), "it has other settings"])
-def test_keeper_that_fails_is_killed_only_by_the_scheduler_of_now(
+def test_supervisor_that_fails_is_killed_only_by_the_scheduler_of_now(
     monkeypatch: pytest.MonkeyPatch, answer: str | Exception
 ) -> None:
     fake = FakeRay(monkeypatch, answer)
@@ -108,11 +108,11 @@ def test_keeper_that_fails_is_killed_only_by_the_scheduler_of_now(
         assert fake.killed == []
     fake.confirm = LEADS
     fake.turn()
-    assert fake.killed == [fake.keeper]
+    assert fake.killed == [fake.supervisor]
 
 
-def test_idle_keeper_is_killed_only_by_the_scheduler_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
+def test_idle_supervisor_is_killed_only_by_the_scheduler_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeRay(monkeypatch, SupervisedNode("/data", "/template", "/agent", 660.0))
     fake.confirm = _fenced
     fake.turn()
     fake.now_s = 11.0
@@ -121,14 +121,14 @@ def test_idle_keeper_is_killed_only_by_the_scheduler_of_now(monkeypatch: pytest.
     assert fake.killed == []
     fake.confirm = LEADS
     fake.turn()
-    assert fake.killed == [fake.keeper]
+    assert fake.killed == [fake.supervisor]
 
 
 @pytest.mark.parametrize(("confirm", "kills"), [(LEADS, True), (_fenced, False), (_unknown, False)])
 def test_service_that_stops_leaves_what_may_belong_to_the_next_one(
     monkeypatch: pytest.MonkeyPatch, confirm: Callable[[], None], kills: bool
 ) -> None:
-    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
+    fake = FakeRay(monkeypatch, SupervisedNode("/data", "/template", "/agent", 660.0))
     fake.turn()
     fake.confirm = confirm
     fake.devices.close(["slot-b:cpu-0"])
@@ -139,8 +139,8 @@ def test_node_with_another_version_is_shown_as_refused_while_it_is_in_the_cluste
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = {**versions(), "podium": "9.0"}
-    fake = FakeRay(monkeypatch, KeptNode("/data", "/template", "/agent", 660.0))
-    monkeypatch.setattr(existing_cluster_devices, "create_probe", lambda *_: FakeKeeper(("id-old", found)))
+    fake = FakeRay(monkeypatch, SupervisedNode("/data", "/template", "/agent", 660.0))
+    monkeypatch.setattr(existing_cluster_devices, "create_probe", lambda *_: FakeSupervisor(("id-old", found)))
     with_old = {**NODES, "id-old": ClusterNode("id-old", "old", 4, 2, ("10.0.0.7", 9))}
     fake.turn(with_old)
     assert fake.shown == [{}], "those of the scheduler before"

@@ -430,7 +430,7 @@ def test_attach_after_the_lease_was_lost_kills_nothing(fake_ray: FakeRay) -> Non
     assert fake_ray.killed == []
 
 
-def test_nodes_are_not_followed_after_a_keeper_has_refused_this_scheduler(
+def test_nodes_are_not_followed_after_a_supervisor_has_refused_this_scheduler(
     fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slots, _ = fake_ray.slots(1)

@@ -1,4 +1,4 @@
-"""The options of `podium serve` for a Ray cluster of others: what fits together."""
+"""The options of `podium serve` for an existing Ray cluster: what fits together."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NONE: dict[str, Any] = {
 
 def test_defaults() -> None:
     expected = ExistingCluster("10.0.0.9:6379", "", MAX_SLOTS, 1, IDLE_RELEASE_S, "")
-    assert _joined(ray_address="10.0.0.9:6379") == expected
-    assert _joined(ray_address="") is None
+    assert _parsed(ray_address="10.0.0.9:6379") == expected
+    assert _parsed(ray_address="") is None
 
 
 @pytest.mark.parametrize(("address", "changes", "message"), [
     ("ray:6379", {"cluster": ""}, "give --cluster as well"),
-    ("", {"max_slots": 3}, "--max-slots is for a Ray cluster that exists already"),
+    ("", {"max_slots": 3}, "--max-slots is for an existing Ray cluster"),
     ("", {"ray_token": Path("token")}, "--ray-token is for"),
     ("ray:6379", {"plan": DevicePlan("cpu", 3)}, "must be auto, gpu or cpu"),
     ("ray:6379", {"plan": DevicePlan("pretend-gpu")}, "must be auto, gpu or cpu"),
@@ -40,7 +40,7 @@ def test_defaults() -> None:
 ])  # fmt: skip
 def test_refused(address: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ServiceError, match=message):
-        _joined(**{"ray_address": address, **changes})
+        _parsed(**{"ray_address": address, **changes})
 
 
 def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
@@ -50,19 +50,22 @@ def test_empty_token_is_refused_and_another_one_is_named_by_its_absolute_path(
     token = Path("ray.token")
     token.write_text(" \n")
     with pytest.raises(ServiceError, match="the file is empty"):
-        _joined(ray_token=token)
+        _parsed(ray_token=token)
     token.write_text("secret\n")
-    joined = _joined(ray_token=token)
-    assert joined is not None and joined.token_file == str(tmp_path / "ray.token")
+    parsed = _parsed(ray_token=token)
+    assert parsed is not None and parsed.token_file == str(tmp_path / "ray.token")
 
 
 def test_settings_survive_their_file(tmp_path: Path) -> None:
     settings = ServiceSettings(
-        str(tmp_path / "data"), str(tmp_path), cluster="10.0.0.5", joined=ExistingCluster("ray:6379", "/token", 3)
+        str(tmp_path / "data"),
+        str(tmp_path),
+        cluster="10.0.0.5",
+        existing_cluster=ExistingCluster("ray:6379", "/token", 3),
     )
     assert ServiceSettings.load(settings.save()) == settings
     assert settings.ray_address == "ray:6379" and settings.ray_token == Path("/token")
 
 
-def _joined(plan: DevicePlan | None = None, **changes: Any) -> ExistingCluster | None:
+def _parsed(plan: DevicePlan | None = None, **changes: Any) -> ExistingCluster | None:
     return existing_cluster({**NONE, **changes}, plan or DevicePlan())

@@ -17,7 +17,7 @@ from podium.sweep.values.errors import ServiceError
 
 
 def test_id_of_the_ray_cluster_is_read_at_each_renewal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ServiceSettings("/data", str(tmp_path), standby=True, joined=ExistingCluster("10.0.0.9:6379"))
+    settings = ServiceSettings("/data", str(tmp_path), standby=True, existing_cluster=ExistingCluster("10.0.0.9:6379"))
     settings.runtime.ray.mkdir()
     ray_cluster_id.record(settings.runtime, "session 1")
     file = next(settings.runtime.ray.iterdir())

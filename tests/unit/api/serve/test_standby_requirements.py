@@ -18,10 +18,12 @@ RAY = ExistingCluster("10.0.0.9:6379")
 
 def test_standby_needs_postgres_and_a_ray_cluster_of_both() -> None:
     with pytest.raises(ServiceError, match="--standby: needs a PostgreSQL database"):
-        standby_requirements.check(ServiceSettings("/data", "/run", standby=True, joined=RAY))
+        standby_requirements.check(ServiceSettings("/data", "/run", standby=True, existing_cluster=RAY))
     with pytest.raises(ServiceError, match="--standby: give --ray-address and --cluster as well"):
         standby_requirements.check(ServiceSettings("/data", "/run", standby=True, database_url_file="/url"))
-    standby_requirements.check(ServiceSettings("/data", "/run", standby=True, database_url_file="/url", joined=RAY))
+    standby_requirements.check(
+        ServiceSettings("/data", "/run", standby=True, database_url_file="/url", existing_cluster=RAY)
+    )
     standby_requirements.check(ServiceSettings("/data", "/run"))
 
 

@@ -1,4 +1,4 @@
-"""Nodes of a Ray cluster of others that are not used: for some time, while Ray drains them, until they are returned."""
+"""Nodes of an existing Ray cluster that are not used: for some time, while Ray drains them, until they are returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a keeper does on a node without Ray's help: names, folders, and the environment of what it starts."""
+"""What a supervisor does on a node without Ray's help: names, folders, and the environment of what it starts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from podium.sweep.ray_cluster.node_supervisor_actor import (
     node_of_supervisor,
     supervisor_name,
 )
-from podium.sweep.ray_cluster.ray_slot_actor import KeptNode, RaySlot, SlotPlace
+from podium.sweep.ray_cluster.ray_slot_actor import RaySlot, SlotPlace, SupervisedNode
 from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
 from podium.sweep.values.errors import DataDirectoryError
 
 SETTINGS = NodeSupervisorSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)
 
 
-def test_name_of_a_keeper_tells_the_node() -> None:
+def test_name_of_a_supervisor_tells_the_node() -> None:
     assert node_of_supervisor(supervisor_name("1f2e", "b")) == ("1f2e", "b")
     assert node_of_supervisor("slot-b:cpu-0") is None
 
@@ -70,7 +70,7 @@ def test_trials_of_a_kept_node_inherit_no_credentials_and_nothing_of_ray(
     monkeypatch.delenv("PODIUM_SERVE_PID", raising=False)
     monkeypatch.setenv(WITHHOLD_CREDENTIALS, "")  # so that it is as before after the test
     monkeypatch.delenv(WITHHOLD_CREDENTIALS)
-    kept = KeptNode(str(tmp_path), "template", "agent", 1e9, withhold_credentials=withhold)
+    kept = SupervisedNode(str(tmp_path), "template", "agent", 1e9, withhold_credentials=withhold)
     RaySlot(SlotPlace("cpu", 0, "1f2e", "b", cpus=1), pretend=False, root="", node=kept)
     found = user_environment()
     assert "OF_USER" in found and not {"RAY_JOB_ID", "PYTHONBREAKPOINT"} & found.keys()

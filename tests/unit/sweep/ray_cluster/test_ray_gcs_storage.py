@@ -42,7 +42,7 @@ def used(settings: ServiceSettings) -> Path:
 
 def test_only_the_head_of_its_own_cluster_has_a_store(settings: ServiceSettings) -> None:
     assert RayStore.of(replace(settings, cluster="")) is None
-    assert RayStore.of(replace(settings, joined=ExistingCluster("10.0.0.9:6379"))) is None
+    assert RayStore.of(replace(settings, existing_cluster=ExistingCluster("10.0.0.9:6379"))) is None
 
 
 def test_store_is_kept_for_the_same_head(settings: ServiceSettings, used: Path) -> None:

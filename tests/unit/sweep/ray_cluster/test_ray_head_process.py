@@ -37,10 +37,12 @@ def test_ray_listens_on_loopback_only_and_on_any_port(tmp_path: Path) -> None:
     assert found.no_monitor
 
 
-def test_raylet_in_the_cluster_of_others_offers_nothing(tmp_path: Path) -> None:
-    joined = ExistingCluster("10.0.0.9:6379")
-    settings = ServiceSettings(str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5", joined=joined)
-    found = existing_cluster_raylet.parameters(settings, joined)
+def test_raylet_in_an_existing_cluster_offers_nothing(tmp_path: Path) -> None:
+    cluster = ExistingCluster("10.0.0.9:6379")
+    settings = ServiceSettings(
+        str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5", existing_cluster=cluster
+    )
+    found = existing_cluster_raylet.parameters(settings, cluster)
     assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")
     assert (found.num_cpus, found.num_gpus) == (0, 0)
 
