@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from podium.api.gateway import inference_protocol, prometheus_metrics
-from podium.api.gateway.gateway_counter_totals import CounterExchange, GatewayShare, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
@@ -176,7 +176,7 @@ def serving(aggregator: Aggregator) -> FastAPI:
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
     app.state.request_limits = RequestLimits()
-    app.state.gateway_counter_totals = CounterExchange(
+    app.state.gateway_counter_totals = GatewayCounterTotals(
         ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayCounters.of(aggregator)
     )
     problem_details.install(app)

@@ -18,7 +18,7 @@ from podium.api.client.trial_responses import LoggedImageInfo, TrialNameInfo
 from podium.sweep.values.errors import NotFoundError
 
 
-class OrganizeCalls(Connection):
+class SweepOrganizationCalls(Connection):
     """What users write about sweeps. None of it affects the search."""
 
     def rename_sweep(self, sweep_id: int, name: str) -> SweepInfo:

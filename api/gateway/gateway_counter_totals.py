@@ -36,7 +36,7 @@ class GatewayShare:
     figures: GatewayCounters
 
 
-class CounterExchange:
+class GatewayCounterTotals:
     """The figures of the gateway process `name` and of the others."""
 
     def __init__(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.routing import Route
 
-from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
 from podium.api.http import arrival_time, npy_response, problem_details, reject_duplicate_keys
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
@@ -189,7 +189,7 @@ def _state_of(service: ServiceContext, named: int | str) -> str:
 @router.get("/replicas", dependencies=[viewer])
 async def replicas(request: Request) -> Response:
     """Health of each replica by id, as all gateway processes together see it, for the api process."""
-    exchange: CounterExchange = request.app.state.gateway_counter_totals
+    exchange: GatewayCounterTotals = request.app.state.gateway_counter_totals
     figures = summed(await exchange.shares())
     found = {str(replica_id): asdict(health) for replica_id, health in figures.health.items()}
     return Response(orjson.dumps(found), media_type="application/json")

@@ -28,7 +28,7 @@ _LENGTH = b"content-length"
 
 
 class DirectPredictions:
-    """The handler of a gateway app (`DirectHandler`)."""
+    """The handler of a gateway app (`HandlerWithoutAsgi`)."""
 
     def __init__(self, app: GuardedApp) -> None:
         self._app = app

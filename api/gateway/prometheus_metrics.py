@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from podium.api.gateway.gateway_counter_totals import CounterExchange, GatewayShare, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, GatewayShare, summed
 from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
@@ -41,7 +41,7 @@ router = APIRouter(tags=["metrics"])
 @router.get("/metrics", dependencies=[viewer])
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus, which sends the token with `authorization: {credentials_file: ...}`."""
-    exchange: CounterExchange = request.app.state.gateway_counter_totals
+    exchange: GatewayCounterTotals = request.app.state.gateway_counter_totals
     shares = await exchange.shares()
     snapshots = list(served_versions(request.app.state.aggregator))
     text = await asyncio.to_thread(lambda: exposition(Reading(snapshots, summed(shares)), ProcessReading(shares)))

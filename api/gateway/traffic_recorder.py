@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
 from podium.ensemble.serving import input_feature_statistics
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.input_feature_statistics import Moments
@@ -59,7 +59,7 @@ async def record_inputs(path: Path, aggregator: Aggregator, record_s: float = RE
 
 
 async def record_traffic(
-    path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
+    path: Path, exchange: GatewayCounterTotals, aggregator: Aggregator, record_s: float = RECORD_S
 ) -> None:
     """Add the figures to the history and save it, until cancelled."""
     history = await asyncio.to_thread(saved_history, path)

@@ -11,8 +11,8 @@ Respond = Callable[[int, bytes, bytes], None]
 Cancel = Callable[[], None]
 
 
-class DirectHandler(Protocol):
-    """Answers the requests of an app that need no coroutine; the app's attribute `direct_handler`."""
+class HandlerWithoutAsgi(Protocol):
+    """Answers the requests of an app that need no coroutine; the app's attribute `handler_without_asgi`."""
 
     def __call__(self, scope: Scope, body: bytes, respond: Respond) -> Cancel | None:
         """Begin to answer, and return what cancels it when the client disconnects; None: the app must answer.

@@ -19,7 +19,7 @@ WINDOW_S = 60.0
 MAX_ADDRESSES = 4096
 
 
-class FailedLogins:
+class LoginRateLimit:
     """Failed logins of the last minute by address."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """Answers requests as soon as they have arrived, without ASGI, whose task and messages cost as much as a prediction.
 
-The app's `DirectHandler` begins to answer a request that has arrived completely, or declines it without any effect; the
-app answers what it declines. Runs in the gateway.
+The app's `HandlerWithoutAsgi` begins to answer a request that has arrived completely, or declines it without any
+effect; the app answers what it declines. Runs in the gateway.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from uvicorn.server import ServerState
 
 from podium.api.http.connection_limits import BoundedProtocol
-from podium.api.http.handler_without_asgi import Cancel, DirectHandler
+from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi
 
 
-class DirectProtocol(BoundedProtocol):
+class ProtocolWithoutAsgi(BoundedProtocol):
     """One connection. Requests that cannot be answered directly take the usual path, as if there were no handler."""
 
     def __init__(
@@ -29,8 +29,8 @@ class DirectProtocol(BoundedProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         # Behind a proxy, uvicorn's middleware replaces the client's address and the scheme.
-        self._handler: DirectHandler | None = (
-            None if config.proxy_headers else getattr(config.app, "direct_handler", None)
+        self._handler: HandlerWithoutAsgi | None = (
+            None if config.proxy_headers else getattr(config.app, "handler_without_asgi", None)
         )
         self._is_in_head = False
         self._unstarted: tuple[RequestResponseCycle, Any] | None = None  # its headers are complete

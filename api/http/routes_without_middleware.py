@@ -13,7 +13,7 @@ from podium.api.http import problem_details
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class DirectRoutes:
+class RoutesWithoutMiddleware:
     """Calls the endpoint of the first route that matches path and method; all other requests go to `app`.
 
     The routes must also be routes of `app`: it answers other methods, and `route_roles` finds them there. Errors

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from podium.db.schema.engine import Database
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.specfile.custom_class_check_cache import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class ServiceContext:
 
     settings: ServiceSettings
     database: Database
-    usable_classes: UsableClasses = field(default_factory=UsableClasses)
+    custom_class_check_cache: CustomClassCheckCache = field(default_factory=CustomClassCheckCache)
 
     def wake(self, component: str) -> None:
         """Notify `scheduler` or `host` that the database holds something new for it."""

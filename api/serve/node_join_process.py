@@ -26,7 +26,7 @@ import httpx2
 from podium.api.serve import temporary_file_cleanup
 from podium.api.serve.service_lock import service_locked
 from podium.db.schema import database_url
-from podium.sweep.file_store.object_store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
@@ -151,7 +151,7 @@ def _join(
     artifact_url = str(found.get("artifact_url", ""))
     credentials = "" if options.artifact_credentials is None else str(options.artifact_credentials)
     if artifact_url:
-        StoreCheck(artifact_url, credentials, str(found["store_id"]), is_head=False).run()
+        ObjectStoreCheck(artifact_url, credentials, str(found["store_id"]), is_head=False).run()
     write_atomic(data.ray_token, str(found["ray_token"]).encode(), mode=0o600)
     _write_ray_tls(data, found["ray_tls"])
     settings = NodeSettings(

@@ -6,8 +6,8 @@ import secrets
 
 from filelock import FileLock
 
-from podium.sweep.file_store.object_store_check import StoreCheck
-from podium.sweep.file_store.object_store_config import StoreRecord, recorded
+from podium.sweep.file_store.object_store_check import ObjectStoreCheck
+from podium.sweep.file_store.object_store_config import ObjectStoreConfig, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
@@ -36,5 +36,5 @@ def _prepare(settings: ServiceSettings) -> None:
     if not settings.cluster:
         raise ServiceError("--artifact-url needs --cluster ADDRESS: it is for the files of nodes on other machines")
     store_id = secrets.token_hex(8) if before is None else before.store_id
-    StoreCheck(settings.artifact_url, settings.artifact_credentials, store_id, is_head=True).run()
-    StoreRecord(settings.artifact_url, store_id, str(settings.runtime.artifacts_socket)).save(data)
+    ObjectStoreCheck(settings.artifact_url, settings.artifact_credentials, store_id, is_head=True).run()
+    ObjectStoreConfig(settings.artifact_url, store_id, str(settings.runtime.artifacts_socket)).save(data)

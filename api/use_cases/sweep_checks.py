@@ -79,13 +79,13 @@ def _check_program(service: ServiceContext, spec: SweepSpec) -> str | None:
     if isinstance(program, ImportedProgram):
         raise program.execution_error()
     if not isinstance(program, OwnCode):
-        check_classes(spec, usable=service.usable_classes)
+        check_classes(spec, usable=service.custom_class_check_cache)
         return None
     folder = _bundle_folder(service, program)
     program.check_variables(user_environment())
     if isinstance(program, FunctionProgram):
         check_preload(program.preload)
-    check_classes(spec, folder, service.usable_classes)
+    check_classes(spec, folder, service.custom_class_check_cache)
     return _check_code(program, folder)
 
 

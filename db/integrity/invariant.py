@@ -22,7 +22,7 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Invariant:
     """A query that finds breaches of an invariant."""
 
     invariant: str

@@ -26,7 +26,7 @@ log = logging.getLogger("podium.precision")
 Measure = Callable[[MeasurementRequest], MeasurementResult]
 
 
-class MeasuringProcesses:
+class PrecisionMeasurementRunner:
     """Measures on the first GPU of this machine, or else on its CPU cores. Thread-safe.
 
     Args:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.deadline_margin import DeadlineMargin
-from podium.ensemble.serving.input_feature_statistics import InputSummary
+from podium.ensemble.serving.input_feature_statistics import InputFeatureStatistics
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
@@ -60,7 +60,7 @@ class Aggregator:
         self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
         self._answered: list[PendingRequest] = []  # every call is complete; joined together
         self.ensembles = ServedEnsembles(self._can_serve, rng)
-        self.inputs = InputSummary()
+        self.inputs = InputFeatureStatistics()
         self._in_flight: dict[int, PendingRequest] = {}  # admitted requests without an outcome, by request id
         self._in_flight_bytes = 0
         self._hedge_credit = 0.0  # hedges that may be sent

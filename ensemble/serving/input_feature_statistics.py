@@ -47,7 +47,7 @@ class Moments:
         return std
 
 
-class InputSummary:
+class InputFeatureStatistics:
     """The moments of sampled rows by ensemble, in blocks of 15 minutes; the oldest block is dropped.
 
     A request only has its rows copied; the moments are computed when they are read.

@@ -1,8 +1,8 @@
 """Checks at start that this machine can use the object store; a process of `podium serve` and of `podium node join`.
 
-`python -P -m podium.sweep.file_store.object_store_check` reads a `StoreCheck` as JSON on standard input. It prints
-nothing and exits with 0, or prints one sentence to standard error. It is a process of its own: `podium serve` forks its
-components, and must not have the threads of the packages for object stores.
+`python -P -m podium.sweep.file_store.object_store_check` reads a `ObjectStoreCheck` as JSON on standard input. It
+prints nothing and exits with 0, or prints one sentence to standard error. It is a process of its own: `podium serve`
+forks its components, and must not have the threads of the packages for object stores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROBE = "trials/1/0/0-{nonce}/probe"  # no trial has this attempt
 
 
 @dataclass(frozen=True, slots=True)
-class StoreCheck:
+class ObjectStoreCheck:
     """What is checked."""
 
     url: str
@@ -49,7 +49,7 @@ class StoreCheck:
             raise ServiceError(lines[-1] if lines else f"--artifact-url {self.url}: the check was killed")
 
 
-def check(wanted: StoreCheck) -> None:
+def check(wanted: ObjectStoreCheck) -> None:
     """Write, read and remove a small object, and compare the mark of the folder. Raises `PodiumError`."""
     if wanted.credentials:
         load_credentials(Path(wanted.credentials))
@@ -85,7 +85,7 @@ def _use(store: ObjectFileStore) -> None:
 def main() -> None:
     """Check what standard input says."""
     try:
-        check(StoreCheck(**json.loads(sys.stdin.read())))
+        check(ObjectStoreCheck(**json.loads(sys.stdin.read())))
     except PodiumError as error:
         sys.exit(" ".join(str(error).split()))
 

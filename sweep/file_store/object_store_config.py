@@ -11,7 +11,7 @@ from podium.sweep.runtime.layout import DataDirectory
 
 
 @dataclass(frozen=True, slots=True)
-class StoreRecord:
+class ObjectStoreConfig:
     """Where the files of nodes are. It stays when the service stops: the files are still there."""
 
     url: str
@@ -23,10 +23,10 @@ class StoreRecord:
         write_atomic(data.artifact_store, json.dumps(asdict(self)).encode(), mode=0o600)
 
 
-def recorded(data: DataDirectory) -> StoreRecord | None:
+def recorded(data: DataDirectory) -> ObjectStoreConfig | None:
     """The object store of a data directory; None without one. Raises `OSError`."""
     try:
         content = Path(data.artifact_store).read_bytes()
     except FileNotFoundError:
         return None
-    return StoreRecord(**json.loads(content))
+    return ObjectStoreConfig(**json.loads(content))

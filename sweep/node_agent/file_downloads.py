@@ -21,7 +21,7 @@ from podium.sweep.values.errors import BundleError, DamagedFileError, MissingFil
 DatasetKeys = Callable[[int], list[str]]
 
 
-class FetchedFiles:
+class FileDownloads:
     """What attempts need, in the data directory of the node. Thread-safe."""
 
     def __init__(self, store: FileStore, data: DataDirectory, dataset_keys: DatasetKeys) -> None:

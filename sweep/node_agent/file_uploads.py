@@ -30,7 +30,7 @@ _Version = tuple[int, int, int]  # inode, modification time and size of a file
 log = logging.getLogger("podium.node_agent")
 
 
-class SentFiles:
+class FileUploads:
     """The files of one attempt, and what has been sent of them."""
 
     def __init__(

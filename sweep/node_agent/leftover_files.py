@@ -20,7 +20,7 @@ class Left(NamedTuple):
     processes: tuple[str, ...] = ()
 
 
-class LeftFiles:
+class LeftoverFiles:
     """Folders and processes that two searches in a row have found: an attempt that has just ended is not reported."""
 
     def __init__(self, data: DataDirectory) -> None:

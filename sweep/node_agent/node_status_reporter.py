@@ -22,7 +22,7 @@ CACHE_S = 60.0  # between two measurements of what is cached
 log = logging.getLogger("podium.node_agent")
 
 
-class HeadReports:
+class NodeStatusReporter:
     """Reports the node to its head."""
 
     def __init__(

@@ -12,7 +12,7 @@ from podium.sweep.parallel.parameter_shards import Shard
 from podium.sweep.values.errors import RankLostError
 
 
-class ServerLink(Protocol):
+class ParameterServerConnection(Protocol):
     """One server, as a replica uses it: each `send` is followed by one `receive`."""
 
     shard: Shard
@@ -30,7 +30,7 @@ class ServerLink(Protocol):
         ...
 
 
-class LocalLink:
+class LocalConnection:
     """The server in this process."""
 
     def __init__(self, server: ParameterServer, shard: Shard, rank: int) -> None:
@@ -52,7 +52,7 @@ class LocalLink:
         self._server.leave(self._rank)
 
 
-class RemoteLink:
+class RemoteConnection:
     """The server in the process of another rank."""
 
     def __init__(self, server_rank: int, shard: Shard) -> None:

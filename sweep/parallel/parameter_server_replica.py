@@ -12,15 +12,19 @@ from torch import nn
 
 from podium.sweep.parallel import gradient_compression, parameter_shards
 from podium.sweep.parallel.parameter_server import ParameterServer
-from podium.sweep.parallel.parameter_server_connections import LocalLink, RemoteLink, ServerLink
+from podium.sweep.parallel.parameter_server_connections import (
+    LocalConnection,
+    ParameterServerConnection,
+    RemoteConnection,
+)
 from podium.sweep.parallel.process_group import Group, copy_from_first
-from podium.sweep.parallel.synchronization_rules import Apply, Outcome, UpdateRule
+from podium.sweep.parallel.synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.values.errors import ParallelError
 
-RuleOf = Callable[[Apply], UpdateRule]
+RuleOf = Callable[[Apply], SynchronizationRule]
 
 
-class ServedReplica:
+class ParameterServerReplica:
     """What `SynchronousWithSpares` and `Asynchronous` share: ranks 0 to `servers - 1` also serve a shard each."""
 
     def __init__(
@@ -101,15 +105,15 @@ class ServedReplica:
             self._group.report_end(error)
             self._server.abandon(f"rank {self._group.rank} ended with {type(error).__name__}: {error}"[:500])
 
-    def _connect(self, shards: Sequence[parameter_shards.Shard], rule_of: RuleOf) -> list[ServerLink]:
-        links: list[ServerLink] = []
+    def _connect(self, shards: Sequence[parameter_shards.Shard], rule_of: RuleOf) -> list[ParameterServerConnection]:
+        links: list[ParameterServerConnection] = []
         for server_rank, shard in enumerate(shards):
             if server_rank != self._group.rank:
-                links.append(RemoteLink(server_rank, shard))
+                links.append(RemoteConnection(server_rank, shard))
                 continue
             self._server = ParameterServer(shard, self._optimizer, rule_of, timeout_s=self._group.timeout_s)
             self._server.start(self._group, self._wire_dtype)
-            links.append(LocalLink(self._server, shard, self._group.rank))
+            links.append(LocalConnection(self._server, shard, self._group.rank))
         return links
 
     def _exchange(self, gradients: Sequence[torch.Tensor | None], versions: Sequence[int]) -> list[Outcome]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from podium.sweep.parallel.parameter_server_replica import ServedReplica
+from podium.sweep.parallel.parameter_server_replica import ParameterServerReplica
 from podium.sweep.parallel.process_group import Group
 from podium.sweep.parallel.synchronization_rules import FirstGradients
 
 
-class SynchronousWithSpares(ServedReplica):
+class SynchronousWithSpares(ParameterServerReplica):
     """Each update is the mean of the first `size - spares` gradients, so up to `spares` slow replicas do not delay it.
 
     After Chen et al. 2016, "Revisiting Distributed Synchronous SGD". A gradient that arrives after its update is

@@ -26,7 +26,7 @@ class Outcome(enum.IntEnum):
     SCALED = 3
 
 
-class UpdateRule(Protocol):
+class SynchronizationRule(Protocol):
     """How the gradients of replicas become updates. `version` is the number of updates."""
 
     version: int

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podium.sweep.file_store.object_store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
@@ -136,7 +136,7 @@ class NodeSupervisor:
         claim(data.root)
         refuse_network(data.root)
         if settings.artifact_url:  # with the credentials in the environment of Ray on this node
-            StoreCheck(settings.artifact_url, "", settings.store_id, is_head=False).run()
+            ObjectStoreCheck(settings.artifact_url, "", settings.store_id, is_head=False).run()
         data.prepare()
         runtime = RuntimeDirectory.of(data)
         runtime.prepare()

@@ -7,7 +7,7 @@ import math
 from podium.sweep.scheduling.live_trial import LiveTrial
 
 
-class DeviceTime:
+class DeviceSeconds:
     """The device time of one sweep. All times are monotonic."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from podium.sweep.scheduling.gang_reservation import (
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.slots_per_attempt import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt
 from podium.sweep.values.device import Device
 
 
@@ -95,7 +95,7 @@ def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: I
     return _Start(trial, devices) if devices else None
 
 
-def _needs(state: SchedulerState, sweep: LiveSweep) -> SlotNeeds:
+def _needs(state: SchedulerState, sweep: LiveSweep) -> SlotsPerAttempt:
     return sweep.needs(state.ledger.slots_per_device)
 
 

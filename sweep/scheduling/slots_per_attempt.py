@@ -16,7 +16,7 @@ Together = Literal["device", "node", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class SlotNeeds:
+class SlotsPerAttempt:
     """How many slots an attempt gets, all at once, and which may be combined."""
 
     wanted: Resources  # with the kind of the devices, and their node
@@ -40,12 +40,12 @@ class SlotNeeds:
         return device.kind, places[self.together]
 
 
-def slot_needs(wanted: Resources, slots_per_device: int) -> SlotNeeds:
+def slots_per_attempt(wanted: Resources, slots_per_device: int) -> SlotsPerAttempt:
     """What an attempt needs on a service with this number of slots on each device.
 
     Without `share`, it gets one of them.
     """
     if wanted.several:
-        return SlotNeeds(wanted, wanted.least, wanted.most, wanted.pack, unshared=True)
+        return SlotsPerAttempt(wanted, wanted.least, wanted.most, wanted.pack, unshared=True)
     count = wanted.slots(slots_per_device)
-    return SlotNeeds(wanted, count, count, "device")
+    return SlotsPerAttempt(wanted, count, count, "device")

@@ -12,14 +12,14 @@ from typing import Any
 
 from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.custom_class_check_cache import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 TIMEOUT_S = 120.0  # for importing and constructing the classes
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def check_classes(spec: SweepSpec, code: Path | None = None, usable: UsableClasses | None = None) -> None:
+def check_classes(spec: SweepSpec, code: Path | None = None, usable: CustomClassCheckCache | None = None) -> None:
     """Raises `InvalidSpecError` for a class that cannot be used.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 MOST = 100
 
 
-class UsableClasses:
+class CustomClassCheckCache:
     """Owned by the service of a process. Each check is a string that identifies classes and their arguments."""
 
     def __init__(self, most: int = MOST) -> None:

@@ -20,7 +20,7 @@ from podium.sweep.values.slot_events import SuggestRequested
 SUGGEST_ANSWER_S = 10.0
 
 
-class Suggestions:
+class SuggestMethods:
     """The parameters of a trial, with the `suggest_*` methods of Optuna."""
 
     def __init__(self, assignment: Assignment, channel: Channel, answers: SlotAnswers) -> None:

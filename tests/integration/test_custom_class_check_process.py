@@ -13,7 +13,7 @@ from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.custom_class_check import check_classes
-from podium.sweep.specfile.custom_class_check_cache import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState
@@ -63,7 +63,7 @@ def _searched(name: str, **args: Any) -> SweepSpec:
 
 
 def test_usable_classes_pass() -> None:
-    usable = UsableClasses()
+    usable = CustomClassCheckCache()
     check_classes(_searched("their_samplers:Fine", last=3), usable=usable)
     check_classes(_searched("their_samplers:Fine", last=3), usable=usable)
     assert len(usable) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.file_store.object_store_check import StoreCheck
+from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.values.errors import ServiceError
 from tests.contract.sweep.file_store.s3_server import s3_bucket
 
@@ -22,15 +22,15 @@ def bucket() -> Iterator[str]:
 
 
 def test_head_and_node_use_the_same_folder(bucket: str) -> None:
-    StoreCheck(bucket, "", "one", is_head=True).run()
-    StoreCheck(bucket, "", "one", is_head=False).run()
+    ObjectStoreCheck(bucket, "", "one", is_head=True).run()
+    ObjectStoreCheck(bucket, "", "one", is_head=False).run()
     with pytest.raises(ServiceError, match="another service"):
-        StoreCheck(bucket, "", "two", is_head=True).run()
+        ObjectStoreCheck(bucket, "", "two", is_head=True).run()
 
 
 def test_missing_bucket_is_named(bucket: str) -> None:
     with pytest.raises(ServiceError, match=r"s3://podium-no-such-bucket/x: cannot write .*bucket does not exist"):
-        StoreCheck("s3://podium-no-such-bucket/x", "", "one", is_head=True).run()
+        ObjectStoreCheck("s3://podium-no-such-bucket/x", "", "one", is_head=True).run()
 
 
 def test_credentials_come_from_the_file(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +40,6 @@ def test_credentials_come_from_the_file(bucket: str, tmp_path: Path, monkeypatch
     for name in SECRETS:
         monkeypatch.delenv(name)
     with pytest.raises(ServiceError, match="credentials") as refused:
-        StoreCheck(bucket, "", "one", is_head=True).run()
+        ObjectStoreCheck(bucket, "", "one", is_head=True).run()
     assert "podium-test-secret" not in str(refused.value)
-    StoreCheck(bucket, str(file), "one", is_head=True).run()
+    ObjectStoreCheck(bucket, str(file), "one", is_head=True).run()

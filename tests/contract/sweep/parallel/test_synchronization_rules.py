@@ -14,12 +14,12 @@ from podium.sweep.parallel.synchronization_rules import (
     FirstGradients,
     Outcome,
     Stale,
-    UpdateRule,
+    SynchronizationRule,
 )
 from podium.sweep.values.errors import ParallelError
 
 
-def recorded(rule_of: Callable[[Apply], UpdateRule]) -> tuple[UpdateRule, list[float]]:
+def recorded(rule_of: Callable[[Apply], SynchronizationRule]) -> tuple[SynchronizationRule, list[float]]:
     """A rule, and the gradients of its updates."""
     updates: list[float] = []
     return rule_of(lambda gradient: updates.append(float(gradient))), updates

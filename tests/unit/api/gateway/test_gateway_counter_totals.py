@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.gateway.gateway_counter_totals import CounterExchange, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.gateway_counters import GatewayCounters
 from podium.ensemble.values.prediction import Outcome
@@ -28,7 +28,7 @@ class Gateway:
     def __init__(self, folder: Path, name: str, *, gateways: int = 2, save_s: float = NEVER_S) -> None:
         self.settings = ServiceSettings(str(folder / "data"), str(folder), gateways=gateways)
         self.aggregator: Aggregator = ScriptedAggregator(traffic(snapshot()))
-        self.exchange = CounterExchange(
+        self.exchange = GatewayCounterTotals(
             self.settings, name, lambda: GatewayCounters.of(self.aggregator), timeout_s=5.0, save_s=save_s
         )
         self.exchange.adopt(self.aggregator.counts)

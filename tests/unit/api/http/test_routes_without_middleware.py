@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.api.http import problem_details, route_roles
-from podium.api.http.routes_without_middleware import DirectRoutes
+from podium.api.http.routes_without_middleware import RoutesWithoutMiddleware
 from podium.sweep.values.errors import EnsembleError, NotFoundError
 from tests.service_rig import ServiceRig
 
@@ -41,7 +41,7 @@ def test_matching_request_does_not_reach_the_app() -> None:
     async def unreachable(scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError
 
-    answer = _client(DirectRoutes(unreachable, [route])).post("/models/a/b/infer")
+    answer = _client(RoutesWithoutMiddleware(unreachable, [route])).post("/models/a/b/infer")
     assert (answer.status_code, answer.text) == (200, "a/b")
 
 
@@ -51,7 +51,7 @@ def test_matching_request_does_not_reach_the_app() -> None:
 )
 def test_other_requests_are_answered_by_the_app(method: str, path: str, status: int) -> None:
     app, route = _app_with(_name)
-    direct = _client(DirectRoutes(app, [route])).request(method, path, follow_redirects=False)
+    direct = _client(RoutesWithoutMiddleware(app, [route])).request(method, path, follow_redirects=False)
     assert direct.status_code == status
     assert direct.content == _client(app).request(method, path, follow_redirects=False).content
 
@@ -67,7 +67,10 @@ def test_errors_are_answered_as_by_the_app(error: Exception) -> None:
         raise error
 
     app, route = _app_with(fail)
-    direct, usual = _client(DirectRoutes(app, [route])).post("/models/a/infer"), _client(app).post("/models/a/infer")
+    direct, usual = (
+        _client(RoutesWithoutMiddleware(app, [route])).post("/models/a/infer"),
+        _client(app).post("/models/a/infer"),
+    )
     assert (direct.status_code, direct.headers, direct.content) == (usual.status_code, usual.headers, usual.content)
 
 
@@ -76,7 +79,7 @@ def test_unexpected_error_is_logged_and_answered_with_its_id(caplog: pytest.LogC
         raise ArithmeticError("poison")
 
     app, route = _app_with(fail)
-    answer = _client(DirectRoutes(app, [route])).post("/models/a/infer")
+    answer = _client(RoutesWithoutMiddleware(app, [route])).post("/models/a/infer")
     assert (answer.status_code, answer.json()["type"]) == (500, problem_details.ProblemType.INTERNAL_ERROR.urn)
     assert answer.json()["detail"].rpartition(" ")[2] in caplog.text
     assert "poison" in caplog.text
@@ -86,8 +89,8 @@ def test_unexpected_error_is_logged_and_answered_with_its_id(caplog: pytest.LogC
 def test_direct_routes_of_the_gateway_are_routes_of_its_app(service: ServiceRig) -> None:
     app: Any = service.gateway()
     known = list(route_roles.all_routes(app.routes))
-    assert len(app.direct_routes) == 3
-    assert all(route in known for route in app.direct_routes)
+    assert len(app.routes_without_middleware) == 3
+    assert all(route in known for route in app.routes_without_middleware)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/ensembles/1/predict", "/v2/models/a/infer", "/v2/models/a/versions/1/infer"])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podium.api.serve import object_store_preparation
-from podium.sweep.file_store.object_store_check import MARK, StoreCheck, check
-from podium.sweep.file_store.object_store_config import StoreRecord, recorded
+from podium.sweep.file_store.object_store_check import MARK, ObjectStoreCheck, check
+from podium.sweep.file_store.object_store_config import ObjectStoreConfig, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError, ServiceError
 
@@ -41,7 +41,7 @@ def test_first_starts_at_the_same_moment_have_one_store_id(settings: ServiceSett
 
 
 def test_start_without_the_store_that_has_the_files_is_refused(settings: ServiceSettings) -> None:
-    StoreRecord("s3://bucket/x", "id", "").save(settings.data)
+    ObjectStoreConfig("s3://bucket/x", "id", "").save(settings.data)
     for other in ("", "s3://bucket/y"):
         with pytest.raises(ServiceError, match="--artifact-url s3://bucket/x"):
             object_store_preparation.prepare(replace(settings, artifact_url=other))
@@ -62,18 +62,18 @@ def test_store_that_cannot_be_written_is_refused(settings: ServiceSettings, tmp_
 
 def test_folder_of_another_service_is_refused(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/objects"
-    check(StoreCheck(url, "", "first", is_head=True))
+    check(ObjectStoreCheck(url, "", "first", is_head=True))
     with pytest.raises(PodiumError, match="another service"):
-        check(StoreCheck(url, "", "second", is_head=True))
-    check(StoreCheck(url, "", "first", is_head=False))
+        check(ObjectStoreCheck(url, "", "second", is_head=True))
+    check(ObjectStoreCheck(url, "", "first", is_head=False))
 
 
 def test_node_that_reaches_another_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PodiumError, match="not the folder of the head"):
-        check(StoreCheck(f"file://{tmp_path}/elsewhere", "", "first", is_head=False))
+        check(ObjectStoreCheck(f"file://{tmp_path}/elsewhere", "", "first", is_head=False))
     assert not (tmp_path / "elsewhere" / MARK).exists()
 
 
 def test_check_says_which_package_is_missing() -> None:
     with pytest.raises(ServiceError, match=r"podium\[gcs\]"):
-        StoreCheck("gs://bucket/x", "", "id", is_head=True).run()
+        ObjectStoreCheck("gs://bucket/x", "", "id", is_head=True).run()

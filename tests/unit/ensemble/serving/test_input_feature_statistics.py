@@ -11,7 +11,7 @@ from podium.ensemble.serving.input_feature_statistics import (
     MAX_FEATURES,
     MAX_WAITING,
     SAMPLE_ROWS,
-    InputSummary,
+    InputFeatureStatistics,
     Moments,
     from_json,
     merged,
@@ -21,7 +21,7 @@ from podium.ensemble.serving.input_feature_statistics import (
 
 def test_moments_are_those_of_all_rows_together() -> None:
     rows = np.random.default_rng(1).normal(1e6, 3.0, (500, 4)).astype(np.float32)
-    summary = InputSummary()
+    summary = InputFeatureStatistics()
     for number, start in enumerate(range(0, 500, 20)):
         summary.observe(1, rows[start : start + 20], float(number))
     found = summary.recent(30.0)[1]
@@ -32,7 +32,7 @@ def test_moments_are_those_of_all_rows_together() -> None:
 
 
 def test_sample_is_bounded() -> None:
-    summary = InputSummary()
+    summary = InputFeatureStatistics()
     summary.observe(1, np.ones((1000, 2), np.float32), 0.0)
     summary.observe(1, np.ones((1, 2), np.float32), 0.01)  # too soon
     summary.observe(2, np.ones((1, MAX_FEATURES + 1), np.float32), 10.0)
@@ -42,14 +42,14 @@ def test_sample_is_bounded() -> None:
 
 
 def test_gateway_that_does_not_record_keeps_few_samples() -> None:
-    summary = InputSummary()
+    summary = InputFeatureStatistics()
     for number in range(3 * MAX_WAITING):
         summary.observe(1, np.ones((1, 1), np.float32), float(number))
     assert summary.recent(3.0 * MAX_WAITING)[1].rows == MAX_WAITING
 
 
 def test_rows_of_an_hour_ago_are_dropped() -> None:
-    summary = InputSummary()
+    summary = InputFeatureStatistics()
     for block in range(2 * BLOCKS):
         summary.observe(1, np.full((1, 1), block, np.float32), block * BLOCK_S)
     last_s = (2 * BLOCKS - 1) * BLOCK_S
@@ -59,7 +59,7 @@ def test_rows_of_an_hour_ago_are_dropped() -> None:
 
 
 def test_other_features_start_a_new_summary() -> None:
-    summary = InputSummary()
+    summary = InputFeatureStatistics()
     summary.observe(1, np.ones((5, 2), np.float32), 0.0)
     summary.observe(1, np.ones((3, 4), np.float32), 1.0)
     assert summary.recent(1.0)[1].rows == 3

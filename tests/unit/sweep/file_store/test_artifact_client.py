@@ -15,7 +15,7 @@ from podium.sweep.file_store import artifact_client
 from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.object_store_config import StoreRecord
+from podium.sweep.file_store.object_store_config import ObjectStoreConfig
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError
@@ -63,7 +63,7 @@ def head(tmp_path: Path) -> Iterator[Head]:
     store.may_go = threading.Event()
     store.may_go.set()
     socket = tmp_path / "s"
-    StoreRecord("file://objects", "id", str(socket)).save(data)
+    ObjectStoreConfig("file://objects", "id", str(socket)).save(data)
     with ArtifactServer(socket, ArtifactCache(store, data)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -145,7 +145,7 @@ def test_damaged_file_is_not_fetched(head: Head) -> None:
 
 def test_service_that_is_stopped_is_named(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    StoreRecord("s3://bucket/x", "id", str(tmp_path / "gone")).save(data)
+    ObjectStoreConfig("s3://bucket/x", "id", str(tmp_path / "gone")).save(data)
     with pytest.raises(FileStoreError, match="s3://bucket/x can only be read while the service runs"):
         artifact_client.ensure(data, data.trials / "7" / "0" / "1" / "model.safetensors")
 
