@@ -63,7 +63,7 @@ class TemplateProcess:
         requests, *workers = (each.fileno() for each in self._sockets)
         descriptors = [requests, self._owner_read, *workers]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "podium.sweep.process_template.template", *map(str, descriptors)],
+            [sys.executable, "-P", "-m", "podium.sweep.process_template.template_process", *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             pass_fds=descriptors,
             env=self._environment,

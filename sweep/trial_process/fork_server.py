@@ -21,7 +21,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from podium.sweep.process_template.template import share_memory
+from podium.sweep.process_template.template_process import share_memory
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,

@@ -1,9 +1,9 @@
 """Imports torch once, then forks the processes of a node: fork servers, members and Ray workers; the template process.
 
-`python -P -m podium.sweep.process_template.template REQUESTS OWNER [WORKERS]`, with two or three descriptors: the
-listening socket of requests (`podium.sweep.protocol.process_template_messages`), the reading end of a pipe whose other
-end the owner holds, and the listening socket of Ray workers (`podium.sweep.ray_cluster.ray_worker_template`), unless
-Ray starts its workers itself.
+`python -P -m podium.sweep.process_template.template_process REQUESTS OWNER [WORKERS]`, with two or three descriptors:
+the listening socket of requests (`podium.sweep.protocol.process_template_messages`), the reading end of a pipe whose
+other end the owner holds, and the listening socket of Ray workers (`podium.sweep.ray_cluster.ray_worker_template`),
+unless Ray starts its workers itself.
 
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
 closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
