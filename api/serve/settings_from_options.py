@@ -12,7 +12,7 @@ from podium.sweep.file_store import object_store_url
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
-from podium.sweep.runtime.setting_options import given_settings
+from podium.sweep.runtime.setting_cli_options import given_settings
 from podium.sweep.values.errors import ServiceError
 
 

@@ -52,7 +52,7 @@ Modules:
                               addresses
     service_settings          The settings of a service, passed by `podium serve` to its components
     session_cpu_weight        The weight of a session among the sessions of the machine
-    setting_options           Declares, next to a setting, the option of `podium serve` that sets it
+    setting_cli_options       Declares, next to a setting, the option of `podium serve` that sets it
     submission_provenance     The provenance of a submission: git commit of its code, and command line without secrets
     thread_count_variables    The environment variables that set the number of threads or worker processes of libraries
     user_environment          The environment of `podium serve`, for the programs of trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from podium.sweep.runtime.setting_options import file_option, option
+from podium.sweep.runtime.setting_cli_options import file_option, option
 from podium.sweep.values.errors import ServiceError
 
 MAX_SLOTS = 8

@@ -12,7 +12,7 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.setting_options import file_option, option, option_group
+from podium.sweep.runtime.setting_cli_options import file_option, option, option_group
 from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8

@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.serve.settings_from_options import settings_from
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
-from podium.sweep.runtime.setting_options import options_of
+from podium.sweep.runtime.setting_cli_options import options_of
 from podium.sweep.values.errors import ServiceError
 
 DEFAULTS: dict[str, Any] = {
