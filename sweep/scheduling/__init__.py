@@ -9,7 +9,7 @@ Runs in the scheduler process; `main` is its entry point.
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
-  `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
+  `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_space_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
 
 Modules:
@@ -35,7 +35,7 @@ Modules:
                                 Pure
     device_seconds              The device-seconds of the running attempts of a sweep, as sums that each event updates.
                                 Pure
-    disk_gate                   Decides whether the data disk allows new trials. Pure
+    disk_space_gate             Decides whether the data disk allows new trials. Pure
     existing_cluster_token      The token by which the nodes of an existing Ray cluster get and send files
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure

@@ -27,7 +27,7 @@ from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
-from podium.sweep.scheduling.disk_gate import reports_full_disk
+from podium.sweep.scheduling.disk_space_gate import reports_full_disk
 from podium.sweep.scheduling.gang_event_handler import advance_gangs, next_due_s
 from podium.sweep.scheduling.gang_reservation import ReservationHolder
 from podium.sweep.scheduling.lease_confirmation import is_confirmed

@@ -33,7 +33,7 @@ from podium.sweep.scheduling.attempt_event_handler import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
-from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
+from podium.sweep.scheduling.disk_space_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     AskTrial,
