@@ -3,7 +3,7 @@
 Only this room and `studies` import Optuna. Runs in the scheduler and in search processes.
 
 - To add a method: "Add a search method" in CONTRIBUTING.md.
-- One sweep: `sweep_search` (ask, report, tell), on `study`, `frozen_trials`, `pruners`, `custom_sampler`.
+- One sweep: `sweep_search` (ask, report, tell), on `optuna_study`, `frozen_trials`, `pruners`, `custom_sampler`.
 - Threads and processes: `search_threads`, `search_client`, `search_process`; `custom_class_check_process` for sweep
 files.
 - Optuna: `optuna_private` (its private API), `optuna_distributions`, `optuna_states`, `custom_class_loading`.
@@ -21,6 +21,8 @@ Modules:
                                 and export of studies
     optuna_states               States and constraints of trials in Optuna's terms. Scheduler and search processes,
                                 import and export of studies
+    optuna_study                The Optuna study of one sweep, in memory, with the trial numbers of the sweep. Scheduler
+                                and search processes
     pruners                     Early termination: Optuna's pruners on a separate study. Scheduler process
     random_draws                Random draws from distributions that Optuna lacks, and of weighted choices. Pure
     samplers                    The sampler of each trial: one builder for each search method. Scheduler and search
@@ -31,7 +33,5 @@ Modules:
     search_process              Entry point of the search process, for samplers that are slow or import torch
     search_threads              One thread per sweep for its search, so that a slow search does not block the loop.
                                 Scheduler process
-    study                       The Optuna study of one sweep, in memory, with the trial numbers of the sweep. Scheduler
-                                and search processes
     sweep_search                The search of one sweep: ask, report, tell
 """
