@@ -6,7 +6,7 @@ Only this room and `studies` import Optuna. Runs in the scheduler and in search 
 - One sweep: `sweep_search` (ask, report, tell), on `optuna_study`, `frozen_trials`, `pruners`, `custom_sampler`.
 - Threads and processes: `search_threads`, `search_client`, `search_process`; `custom_class_check_process` for sweep
 files.
-- Optuna: `optuna_private` (its private API), `optuna_distributions`, `optuna_states`, `custom_class_loading`.
+- Optuna: `optuna_private` (its private API), `optuna_distributions`, `optuna_trial_states`, `custom_class_loading`.
 
 Modules:
     custom_class_check_process  Checks the sampler and pruner classes of a sweep file, in a process of its own that CLI
@@ -19,10 +19,10 @@ Modules:
                                 of studies
     optuna_private              All uses of Optuna's private API, in one adapter. Scheduler and search processes, import
                                 and export of studies
-    optuna_states               States and constraints of trials in Optuna's terms. Scheduler and search processes,
-                                import and export of studies
     optuna_study                The Optuna study of one sweep, in memory, with the trial numbers of the sweep. Scheduler
                                 and search processes
+    optuna_trial_states         States and constraints of trials in Optuna's terms. Scheduler and search processes,
+                                import and export of studies
     pruners                     Early termination: Optuna's pruners on a separate study. Scheduler process
     random_draws                Random draws from distributions that Optuna lacks, and of weighted choices. Pure
     samplers                    The sampler of each trial: one builder for each search method. Scheduler and search
