@@ -13,7 +13,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.process_template.template_client import template_socket
-from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
 from podium.sweep.runtime.service_settings import available_cores

@@ -10,7 +10,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.network_interfaces import interface_towards
 from podium.sweep.trial_process.slot_channel import Channel
