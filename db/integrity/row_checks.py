@@ -19,7 +19,7 @@ from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials, scheduler_recovery
 from podium.db.schema.dialect import is_postgres
 from podium.db.stores.event_outbox import TRIAL_SENDING
-from podium.sweep.lifecycle.sweep_import import SAMPLER
+from podium.sweep.lifecycle.imported_sweep import SAMPLER
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, TPE, FallbackReason

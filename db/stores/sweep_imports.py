@@ -22,7 +22,7 @@ from podium.db.stores.driver_statements import RowInsert
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.metric_summaries import PointRow
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
-from podium.sweep.lifecycle.sweep_import import SAMPLER, ImportedTrial, SweepImport
+from podium.sweep.lifecycle.imported_sweep import SAMPLER, ImportedSweep, ImportedTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.states import SweepState
 
@@ -49,7 +49,7 @@ class PreparedImport:
     ended_at: float
 
 
-def prepare(imported: SweepImport, at: float) -> PreparedImport:
+def prepare(imported: ImportedSweep, at: float) -> PreparedImport:
     """Build all rows. Raises `InvalidSpecError`."""
     started = [trial.started_at for trial in imported.trials if trial.started_at is not None]
     ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]

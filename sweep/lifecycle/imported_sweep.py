@@ -53,7 +53,7 @@ class ImportedTrial(Model):
 _DETAILS = ("project", "description", "tags")  # which identify no study
 
 
-class SweepImport(Model):
+class ImportedSweep(Model):
     """A whole study."""
 
     name: str = Field(min_length=1, max_length=120)
@@ -90,15 +90,15 @@ class SweepImport(Model):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def parse_import(body: bytes, max_points: int = MAX_POINTS) -> SweepImport:
+def parse_import(body: bytes, max_points: int = MAX_POINTS) -> ImportedSweep:
     """The validated document. Raises `InvalidSpecError` with the first problems.
 
     `max_points`: of all curves together.
     """
     try:
-        found = SweepImport.model_validate_json(body)
+        found = ImportedSweep.model_validate_json(body)
     except ValidationError as error:
-        problems = problems_of(error.errors()[:MAX_PROBLEMS], SweepImport)
+        problems = problems_of(error.errors()[:MAX_PROBLEMS], ImportedSweep)
         raise InvalidSpecError(problems, "import") from None
     problems = [problem for problem, _ in zip(_problems(found, max_points), range(MAX_PROBLEMS), strict=False)]
     if problems:
@@ -106,7 +106,7 @@ def parse_import(body: bytes, max_points: int = MAX_POINTS) -> SweepImport:
     return found
 
 
-def _problems(found: SweepImport, max_points: int) -> Iterator[Problem]:
+def _problems(found: ImportedSweep, max_points: int) -> Iterator[Problem]:
     points = sum(
         len(curve)
         for trial in found.trials
@@ -121,7 +121,7 @@ def _problems(found: SweepImport, max_points: int) -> Iterator[Problem]:
             yield Problem(("trials", str(number), *where), message)
 
 
-def _trial_problems(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tuple[str, ...], str]]:
+def _trial_problems(trial: ImportedTrial, whole: ImportedSweep) -> Iterator[tuple[tuple[str, ...], str]]:
     wanted = len(whole.metrics) if trial.state == "finished" else 0
     given = len(trial.values or ())
     if given != wanted:
