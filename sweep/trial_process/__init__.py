@@ -30,7 +30,7 @@ Modules:
                               trial
     saved_predictions         Saves the predictions of a user's trial on the rows that select and fit ensembles
     script_interval           The interval of a population that a script trains, and its checkpoint, which is a folder
-    script_program            Runs an unchanged script as the program of a trial, and collects its metrics
+    script_runner             Runs an unchanged script as the program of a trial, and collects its metrics
     slot_answers              Waits for the slot's answer to a request of the trial
     slot_channel              The trial process's end of its connection to the slot
     stop_condition_check      Ends a trial early, in state finished, when a condition of `stop` is met

@@ -32,7 +32,7 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.spec.command_line import environment_of_function
-from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_program, user_code
+from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_runner, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -351,7 +351,7 @@ def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
         function = user_code.load(program, assignment.code)
         return lambda trial: sink.run(function, trial)
     if program.get("command") is not None:
-        return script_program.program(program, assignment.code, assignment.limits.grace_s)
+        return script_runner.program(program, assignment.code, assignment.limits.grace_s)
     training = importlib.import_module("podium.sweep.training.fit")
     fit: Callable[[Trial], Any] = training.program(program, assignment.split)
     return fit

@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.spec.command_line import TRIAL_VARIABLES
-from podium.sweep.trial_process.script_program import script_variables
+from podium.sweep.trial_process.script_runner import script_variables
 
 
 def test_variables_of_a_script_can_be_named_in_its_command(tmp_path: Path) -> None:
