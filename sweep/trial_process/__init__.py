@@ -26,7 +26,7 @@ Modules:
     output_lines              Splits the output of a script into lines of bounded length
     rank_setup                What a rank of an attempt on several devices has: `torchrun`'s variables, its devices, the
                               store
-    ray_tune                  Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a
+    ray_tune_compatibility    Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a
                               trial
     saved_predictions         Saves the predictions of a user's trial on the rows that select and fit ensembles
     script_interval           The interval of a population that a script trains, and its checkpoint, which is a folder
