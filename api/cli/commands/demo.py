@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, DataDir, Devices
 
 
 def demo(

@@ -9,7 +9,7 @@ import typer
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds, DrainReason
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds, DrainReason
 
 if TYPE_CHECKING:
     from podium.api.client.device_responses import DeviceInfo

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 
 Artifacts = Annotated[bool, typer.Option("--artifacts/--no-artifacts", help="hash the files that trials saved")]
 CANNOT_CHECK = 2

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from podium.api.cli.commands import ensemble_traffic_and_drift
-from podium.api.cli.terminal import ensemble_options as options
+from podium.api.cli.terminal import ensemble_options as shared_options
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.client import suggested_commands
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Version = Annotated[int | None, typer.Option(metavar="N", help="version number; 
 
 
 @app.command("build")
-@options.takes_version_options
+@shared_options.takes_version_options
 def build(
     name: Annotated[str | None, typer.Option(help="default: the sweep's name with a number")] = None,
     wait: Wait = True,
@@ -54,9 +54,9 @@ def build(
 
 
 @version_app.command("add")
-@options.takes_version_options
+@shared_options.takes_version_options
 def add_version(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     canary: Annotated[
         float | None, typer.Option("--canary-share", metavar="SHARE", help="share of the requests, between 0 and 1")
     ] = None,
@@ -71,7 +71,7 @@ def add_version(
 
 
 @version_app.command("list")
-def list_versions(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def list_versions(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the versions of an ensemble and their roles."""
     with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
@@ -93,7 +93,7 @@ def list_ensembles(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 
 
 @app.command("show")
-def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def show_one(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show an ensemble and the state of each member."""
     with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
@@ -105,7 +105,7 @@ def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_js
 
 @app.command("evaluate")
 def evaluate(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     split: Annotated[
         Literal["test", "calibration", "validation"] | None, typer.Option(help="the split to score; default test")
     ] = None,
@@ -145,7 +145,7 @@ def evaluate(
 
 @app.command("predict")
 def predict(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     file: Annotated[
         Path, typer.Option("--input", "-i", metavar="FILE", help="rows: .npy or JSON; -: standard input")
     ] = Path("-"),
@@ -166,19 +166,19 @@ def predict(
 
 
 @app.command("start")
-def start(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def start(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Start a stopped ensemble."""
     _change(lambda client: client.start_ensemble(ensemble), data_dir, as_json)
 
 
 @app.command("stop")
-def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def stop(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Stop an ensemble and release its devices. It can be started again."""
     _change(lambda client: client.stop_ensemble(ensemble), data_dir, as_json)
 
 
 @app.command("retire")
-def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def retire(ensembles: shared_options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retire ensembles permanently. Evaluations are kept; names stay in use."""
     with lazy_imports.Client.of(data_dir) as client:
         run_each(
@@ -190,13 +190,13 @@ def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_js
 
 
 @app.command("promote")
-def promote(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def promote(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Make the canary the active version."""
     _change(lambda client: client.promote(ensemble), data_dir, as_json)
 
 
 @app.command("rollback")
-def roll_back(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def roll_back(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Cancel the pending version, or return to the previous one."""
     _change(lambda client: client.roll_back(ensemble), data_dir, as_json)
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import ensemble_options as options
+from podium.api.cli.terminal import ensemble_options as shared_options
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 
 def show_traffic(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="how far back")] = 15,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
@@ -27,7 +27,7 @@ def show_traffic(
 
 
 def list_events(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     limit: Annotated[int, typer.Option(min=1, max=500, help="maximum number of events")] = 50,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
@@ -42,7 +42,7 @@ def list_events(
 
 
 def show_drift(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     most: Annotated[int, typer.Option("--most", min=1, max=100, help="features to show")] = 10,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 
 def login(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:

@@ -11,7 +11,7 @@ from podium.api.cli.commands.node_join import join
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DrainReason, NodeNames
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, DrainReason, NodeNames
 
 if TYPE_CHECKING:
     from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo

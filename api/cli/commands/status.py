@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 if TYPE_CHECKING:
     from podium.api.client.readiness_responses import LeaderInfo, Services

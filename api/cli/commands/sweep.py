@@ -21,7 +21,7 @@ from podium.api.cli.commands import (
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import (
+from podium.api.cli.terminal.shared_options import (
     DEFAULT_DATA_DIR,
     AsJson,
     DataDir,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
 from podium.sweep.values.device import device_name, slots_per_device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, ServiceError

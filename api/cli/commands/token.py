@@ -11,7 +11,7 @@ import typer
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 app = group()
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([mhdw])")

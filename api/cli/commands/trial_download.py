@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.api.cli.terminal import lazy_imports
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, TrialName
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, DataDir, TrialName
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.values.errors import NotFoundError
 

@@ -17,10 +17,10 @@ Modules:
                                        use
     member_precision_output            Terminal output of the precisions of members: what is used, why, and what was
                                        measured
-    options                            Options that several commands share
     row_input                          Reads rows of numbers from a file or standard input, as .npy or JSON
     serve_options                      The options of `podium serve`, built from the declarations of the settings of a
                                        service
+    shared_options                     Options that several commands share
     shell_completion                   Shell completion of ids: the sweeps, devices and nodes of the running service
     shell_completion_request           The request that shell completion sends to the running service
     sweep_output                       Terminal output of sweeps and trials: counts, best trials, reasons, warnings and
