@@ -23,7 +23,7 @@ from podium.api.gateway.inference_response import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
 from podium.api.gateway.predictions import REFUSALS, is_large
 from podium.api.gateway.readiness import can_answer_all
-from podium.api.http import arrival_time, reject_duplicate_keys
+from podium.api.http import reject_duplicate_keys, request_arrival_time
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute, answers_inference_errors, inference_error
@@ -152,7 +152,7 @@ async def infer(request: Request) -> Response:
         ),
     )
     check_row_count(len(parsed.inputs), limits.rows)
-    work = aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms, arrival_time.arrived_s(request))
+    work = aggregator.predict(snapshot, parsed.inputs, parsed.deadline_ms, request_arrival_time.arrived_s(request))
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outputs is None:
         return _no_answer(prediction)

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.routing import Route
 
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
-from podium.api.http import arrival_time, npy_response, problem_details, reject_duplicate_keys
+from podium.api.http import npy_response, problem_details, reject_duplicate_keys, request_arrival_time
 from podium.api.http.authentication import authorize, authorizes_itself, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.prediction_rows import check_rows, rows_of, rows_of_npy
@@ -109,7 +109,9 @@ async def predict(request: Request) -> Response:
         raise EnsembleError(f"members: at most {MAX_ROWS_WITH_MEMBERS} rows, not {len(inputs):,}")
     if parameters.whole:
         snapshot = replace(snapshot, quorum=len(snapshot.members), deadline_ms=EVALUATION_MS)
-    work = aggregator.predict(snapshot, inputs, parameters.deadline_ms or deadline_ms, arrival_time.arrived_s(request))
+    work = aggregator.predict(
+        snapshot, inputs, parameters.deadline_ms or deadline_ms, request_arrival_time.arrived_s(request)
+    )
     prediction = await cancel_on_disconnect(request, work)
     if prediction.outcome in REFUSALS:
         return refused(prediction, parameters)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from podium.api.gateway import predictions
-from podium.api.http import arrival_time, problem_details
+from podium.api.http import problem_details, request_arrival_time
 from podium.api.http.handler_without_asgi import Cancel, Respond
 from podium.api.http.host_and_origin_check import refusal
 from podium.api.http.raw_headers import Headers
@@ -50,7 +50,7 @@ class DirectPredictions:
         def on_done(prediction: Prediction) -> None:
             respond(*self._answer(scope, prediction))
 
-        arrived_s = scope["extensions"].get(arrival_time.EXTENSION)
+        arrived_s = scope["extensions"].get(request_arrival_time.EXTENSION)
         try:
             pending = aggregator.admit(snapshot, inputs, deadline_ms=deadline_ms, on_done=on_done, arrived_s=arrived_s)
         except Exception as error:  # noqa: BLE001 - every error is answered, as by the app

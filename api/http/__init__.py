@@ -4,7 +4,6 @@ Runs in the api process, the gateway and the `nodes` process.
 
 Modules:
     allowed_host_names         Allowed host names, against DNS rebinding
-    arrival_time               The time at which a request had arrived completely, from which its deadline counts
     authenticate_first         Rejects a request with a body from an unauthenticated client before the body is read
     authentication             Authenticates requests by bearer token or session cookie, and declares the role that a
                                route requires
@@ -31,6 +30,7 @@ Modules:
                                as much as a prediction
     raw_headers                The headers of an ASGI message, as bytes
     reject_duplicate_keys      Rejects JSON with a duplicate key in one object: parsers disagree on which value wins
+    request_arrival_time       The time at which a request had arrived completely, from which its deadline counts
     request_body               Reads request bodies within limits on bytes and time
     request_decompression      Decompresses request bodies up to a size limit
     request_guard              Checks host and origin of every request and adds security headers to every response

@@ -8,7 +8,7 @@ import time
 
 from fastapi import FastAPI, Request
 
-from podium.api.http import arrival_time, uvicorn_server
+from podium.api.http import request_arrival_time, uvicorn_server
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
@@ -22,7 +22,7 @@ async def _arrivals(chunks: list[bytes], delay_s: float, count: int) -> list[flo
     @app.post("/")
     async def endpoint(request: Request) -> None:
         await request.body()
-        found.append(arrival_time.arrived_s(request))
+        found.append(request_arrival_time.arrived_s(request))
 
     tcp = socket.create_server(("127.0.0.1", 0))
     server = uvicorn_server.ReadyServer(uvicorn_server.config(app, ServiceSettings("data", "run")))
