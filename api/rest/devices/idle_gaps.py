@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podium.api.rest.devices.short_intervals import MIN_SHOWN_S, Interval, StateChange
+from podium.api.rest.devices.short_interval_merging import MIN_SHOWN_S, Interval, StateChange
 from podium.db.queries.busy_intervals import BusyRow
 from podium.sweep.values.device_state import RecordedState
 

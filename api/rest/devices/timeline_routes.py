@@ -25,7 +25,7 @@ from podium.api.rest.devices.idle_gaps import (
     reason_of,
     with_missed_heartbeat,
 )
-from podium.api.rest.devices.short_intervals import Shares, merge_short
+from podium.api.rest.devices.short_interval_merging import Shares, merge_short
 from podium.api.rest.schemas.base_schema import View
 from podium.db.queries import busy_intervals
 from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
