@@ -9,7 +9,7 @@ Modules:
     database_subprocess       Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
     database_watch            Whether the service still has its own database, checked when a component exits
     existing_cluster_options  The options of `podium serve` for an existing Ray cluster
-    leader_conditions         Which services may use one database at the same time
+    leader_conflicts          Which services may use one database at the same time
     leadership_process        Entry point of the leadership process: renews the lease of this service, or takes it
     listen_policy             The addresses a service may listen on: loopback, or any with TLS of its own or of a proxy
     login_link_request        Requests a login link from the running service without loading an HTTP client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.api.serve.leader_conditions import another_leads, refuse
+from podium.api.serve.leader_conflicts import another_leads, refuse
 from podium.db.stores.leader_election import LeaderState
 from podium.db.stores.leader_lease import Contender, Lease
 from podium.sweep.runtime.service_settings import ServiceSettings
