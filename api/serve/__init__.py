@@ -4,6 +4,7 @@ Runs in the `podium serve` process.
 
 Modules:
     child_process             A child process that runs `main` of a module, forked from this one
+    component_shutdown        Stops the components of a service in order
     component_status_writer   Writes the state of the service's components to a file, which `component_status_reader`
                               reads
     database_subprocess       Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
@@ -28,7 +29,6 @@ Modules:
                               takes their lease
     startup                   `podium serve`: checks the data directory, the database and the ports, then runs the
                               supervisor
-    stop_order                Stops the components of a service in order
     supervisor                The supervisor: starts the components, restarts those that die, and stops all
     temporary_file_cleanup    Removes temporary files left by writers that were killed
     wake_forwarding           Forwards wake-ups from the services that stand by to the leader, through PostgreSQL
