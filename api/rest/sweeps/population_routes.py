@@ -11,7 +11,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import Page
 from podium.api.rest.schemas.interval_schemas import IntervalView, ScheduleView
-from podium.api.use_cases.schedule_replay import replay_of
+from podium.api.use_cases.population_schedule_replay import replay_of
 from podium.db.queries import population_schedules
 from podium.db.stores import sweeps, trial_reader
 

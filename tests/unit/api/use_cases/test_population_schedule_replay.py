@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.api.use_cases.schedule_replay import replay_of
+from podium.api.use_cases.population_schedule_replay import replay_of
 from podium.db.queries.population_schedules import IntervalRow
 from podium.db.stores import sweeps
 from podium.db.stores.sweeps import SweepRow
