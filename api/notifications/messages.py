@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from podium.api.notifications.target_file import NotificationKind
+from podium.api.notifications.notification_target_file import NotificationKind
 from podium.db.schema.tables import ensembles, events, sweeps
 from podium.db.stores import notification_outbox
 from podium.sweep.values.failure_causes import Cause

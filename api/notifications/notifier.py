@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from podium.api.notifications import messages
 from podium.api.notifications.delivery import Delivery, DeliveryError
-from podium.api.notifications.target_file import NotificationKind
+from podium.api.notifications.notification_target_file import NotificationKind
 from podium.db.schema.engine import Database
 from podium.db.stores import event_outbox, notification_outbox
 from podium.db.stores.notification_outbox import NewNotification, NotificationRow

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import text
 
 from podium.api.notifications.delivery import Delivery, DeliveryError
+from podium.api.notifications.notification_target_file import NotificationKind, Target, read_targets
 from podium.api.notifications.notifier import MAX_AGE_S, Notifier
-from podium.api.notifications.target_file import NotificationKind, Target, read_targets
 from podium.db.integrity import notification_checks
 from podium.db.stores import ensemble_writer, notification_outbox
 from podium.ensemble.values.ensemble_states import EnsembleState
