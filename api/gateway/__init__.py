@@ -13,7 +13,7 @@ Modules:
     main                      Entry point of the gateway process, which serves predictions only, so that no other
                               request delays them
     output_tensors            Serializes output tensors of the Open Inference Protocol as JSON or raw bytes
-    predictions               Predictions in Podium's own format, with the part of each member
+    prediction_routes         Predictions in Podium's own format, with the part of each member
     predictions_without_asgi  Answers ordinary predictions without ASGI: JSON, no query, a token that was looked up
                               recently
     prometheus_metrics        `/metrics` in Prometheus' text format: the counters of all gateway processes together, and

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from podium.api.gateway import inference_request, inference_response
 from podium.api.gateway.inference_response import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
-from podium.api.gateway.predictions import REFUSALS, is_large
+from podium.api.gateway.prediction_routes import REFUSALS, is_large
 from podium.api.gateway.readiness import can_answer_all
 from podium.api.http import reject_duplicate_keys, request_arrival_time
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from starlette.types import Scope
 
-from podium.api.gateway import main, predictions
+from podium.api.gateway import main, prediction_routes
 from podium.api.http import uvicorn_server
 from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi, Respond
@@ -391,7 +391,7 @@ def test_unexpected_error_is_answered(
 
     with monkeypatch.context() as patch:
         for each in (gateway, plain):
-            target: object = each.aggregator if fails == "admit" else predictions
+            target: object = each.aggregator if fails == "admit" else prediction_routes
             patch.setattr(target, fails, fail)
         found, expected = (_ERROR_ID.sub(b"", each.ask(request())) for each in (gateway, plain))
     assert found.startswith(b"HTTP/1.1 500 ")
