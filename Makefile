@@ -28,7 +28,7 @@ DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
 	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_traffic_and_drift node sweep_curves \
 		sweep_export sweep_metadata sweep_submit trial_names) \
 	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
-		gateway/test_health_routes gateway/test_inference_protocol gateway/test_main http/test_authenticate_first \
+		gateway/test_health_routes gateway/test_inference_protocol_routes gateway/test_main http/test_authenticate_first \
 		http/test_authentication http/test_request_guard node_service/test_clock_offset node_service/test_file_routes \
 		node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
 	$(patsubst %,tests/unit/ensemble/host/test_%.py,evaluation_queue host_loop members_over_devices precision_decisions \

@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from podium.api.gateway import inference_protocol, prometheus_metrics
+from podium.api.gateway import inference_protocol_routes, prometheus_metrics
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
@@ -180,6 +180,6 @@ def serving(aggregator: Aggregator) -> FastAPI:
         ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayCounters.of(aggregator)
     )
     problem_details.install(app)
-    app.include_router(inference_protocol.router)
+    app.include_router(inference_protocol_routes.router)
     app.include_router(prometheus_metrics.router)
     return app

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from podium.api.gateway import health_routes, inference_protocol, prediction_routes, prometheus_metrics
+from podium.api.gateway import health_routes, inference_protocol_routes, prediction_routes, prometheus_metrics
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
 from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
@@ -81,10 +81,10 @@ def create_app(
         aggregator.close()
 
     app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
-    for module in (health_routes, prediction_routes, inference_protocol, prometheus_metrics):
+    for module in (health_routes, prediction_routes, inference_protocol_routes, prometheus_metrics):
         app.include_router(module.router)
     route_roles.check(app.routes)
-    app.routes_without_middleware = (prediction_routes.PREDICT, *inference_protocol.INFER)
+    app.routes_without_middleware = (prediction_routes.PREDICT, *inference_protocol_routes.INFER)
     app.handler_without_asgi = DirectPredictions(app)
     return app
 

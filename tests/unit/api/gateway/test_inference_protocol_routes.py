@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from podium.api.gateway import inference_protocol
+from podium.api.gateway import inference_protocol_routes
 from podium.api.gateway.inference_request import parse
 from podium.api.gateway.output_tensors import Tensor
 from podium.api.http.request_decompression import decompress
@@ -272,7 +272,7 @@ def test_guarantee_14_version_is_read_when_the_rows_have_arrived(
         aggregator.update([traffic(snapshot(version=9))])
         return json.dumps(body()).encode()
 
-    monkeypatch.setattr(inference_protocol, "read_body", slowly)
+    monkeypatch.setattr(inference_protocol_routes, "read_body", slowly)
     assert client.post(INFER).json()["model_version"] == "9"
 
 
