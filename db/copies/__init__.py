@@ -17,8 +17,8 @@ Modules:
                               names
     full_restore              Restores a snapshot of a backup into an empty data directory
     postgres_commands         `podium db backup|restore|upgrade` on a PostgreSQL database
+    postgres_in_use_check     Refuses a PostgreSQL database that a service uses
     postgres_programs         Calls `pg_dump` and `pg_restore`
-    postgres_sessions         Refuses a PostgreSQL database that a service uses
     sqlite_restore            Replaces the database of a data directory by a backup of it, while no service runs
     table_copy                Copies the rows of one table in the order of its key, from where the target is
 """

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, inspect
 
 from podium.db.copies import copy_marker, table_copy
 from podium.db.copies.dialect_value_conversion import TargetValues
-from podium.db.copies.postgres_sessions import refuse_service
+from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema import database_binding
 from podium.db.schema.database_url import database_url
 from podium.db.schema.dialect import is_postgres
