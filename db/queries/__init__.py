@@ -4,7 +4,6 @@ Runs in the api process, the process for nodes and the scheduler. What writes ro
 
 Modules:
     best_trials                Reads the best trials of a sweep, and its Pareto front
-    busy_intervals             The attempts of a device in an interval of time, short ones merged by bucket
     chart_points               Trials of a sweep as columns of plain values for charts: all matches, or a sample
     curve_downsampling         Curves reduced to what a chart can show: fewer points, and the mean and the extremes of
                                several curves
@@ -13,6 +12,7 @@ Modules:
     curve_points               All points of metrics of several trials as arrays, by step, time, running time or another
                                metric
     derived_trial_columns      SQL expressions for trial columns from other tables, for filters and sorting
+    device_busy_intervals      The attempts of a device in an interval of time, short ones merged by bucket
     device_usage               What the attempts on each device used in an interval of time, by bucket
     exports                    Reads all trials of a sweep with all their data in batches, for exports
     failure_groups             Groups the failed trials of a sweep by cause and normalized message

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 
-from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
+from podium.db.queries.device_busy_intervals import BusyRow, TimelineInterval
 from podium.sweep.values.device_state import RecordedState
 
 MIN_SHOWN_S = 10.0  # the scheduler records a wait reason within this time
