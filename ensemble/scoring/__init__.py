@@ -11,6 +11,6 @@ Modules:
     input_drift             How far the inputs of recent requests are from the training rows, by feature
     missing_member_scores   Evaluates an ensemble with missing members, and finds a safe quorum
     paired_difference       How far two versions of an ensemble differ on the same rows, and whether by more than chance
-    score_checks            Validates predictions and targets before scoring
+    score_input_checks      Validates predictions and targets before scoring
     scores                  Scores of one predictor: accuracy, losses, errors and intervals
 """

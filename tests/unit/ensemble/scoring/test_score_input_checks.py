@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podium.ensemble.scoring.score_checks import check, check_answers, check_positions
+from podium.ensemble.scoring.score_input_checks import check, check_answers, check_positions
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.sweep.values.errors import EnsembleError
