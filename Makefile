@@ -25,15 +25,15 @@ PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # those of tests/contract/db and of the recorder on both databases.
 DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
 	tests/contract/sweep/file_store/test_file_stores.py tests/unit/api/rest tests/unit/api/cli/test_app.py \
-	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_monitoring node sweep_curves \
+	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_traffic_and_drift node sweep_curves \
 		sweep_export sweep_metadata sweep_submit trial_names) \
 	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
-		gateway/test_health_routes gateway/test_inference_protocol gateway/test_main http/test_authenticate_first \
+		gateway/test_health_routes gateway/test_inference_protocol_routes gateway/test_main http/test_authenticate_first \
 		http/test_authentication http/test_request_guard node_service/test_clock_offset node_service/test_file_routes \
 		node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
 	$(patsubst %,tests/unit/ensemble/host/test_%.py,evaluation_queue host_loop members_over_devices precision_decisions \
 		sweep_ensemble_builder) \
-	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_joined_cluster_token scheduling/test_retention \
+	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_existing_cluster_token scheduling/test_retention \
 		scheduling/test_scheduler_epoch_file scheduling/test_sweep_warnings runtime/test_submission_provenance \
 		studies/test_study_conversion node_agent/test_carried_files)
 

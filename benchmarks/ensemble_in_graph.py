@@ -54,7 +54,7 @@ from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import available_cores
 
 MEMBERS = (3, 10)

@@ -11,12 +11,12 @@ from typing import Any
 from benchmarks.growth_series import Series
 from benchmarks.growth_trials import size_mb
 from benchmarks.run_settings import Plan
-from podium.db.queries import curves
+from podium.db.queries import learning_curves
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import metric_summaries, metrics, sweeps
-from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
@@ -97,7 +97,9 @@ def _curves(database: Database) -> None:
     """As `GET /sweeps/ID/curves`."""
     with database.read() as connection:
         sweep = sweeps.get(connection, 1)
-        curves.curves(connection, sweep, filter_condition(connection, None, sweep), None, max_points=400, limit=50)
+        learning_curves.curves(
+            connection, sweep, filter_condition(connection, None, sweep), None, max_points=400, limit=50
+        )
 
 
 def _latest(database: Database) -> None:

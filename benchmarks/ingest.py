@@ -56,7 +56,7 @@ from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec

@@ -19,13 +19,13 @@ from pathlib import Path
 from benchmarks import generated_sweep
 from podium.api.rest.schemas.json_response import json_response
 from podium.db.queries import chart_points, trial_table
-from podium.db.queries.metric_figure_columns import parse_figures
+from podium.db.queries.metric_summary_columns import parse_figures
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import AttemptKey

@@ -14,7 +14,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import load
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 
 Rows = NDArray[np.float32]
 

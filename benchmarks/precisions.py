@@ -24,14 +24,14 @@ from torch import nn
 from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.values.member_precision import PrecisionFigures, choose
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.measurement_messages import MeasurementRequest
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork, load
 from podium.ensemble.worker.precision_measurement import measure
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
 from podium.sweep.data import datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.networks import CPU, combination
 
 DATA = {"name": "fashion-mnist", "root": "/usr/share/datasets/fashion-mnist"}

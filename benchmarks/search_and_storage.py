@@ -29,7 +29,7 @@ from benchmarks.results import Figure, Row, ratio, times_less
 from benchmarks.run_settings import Plan
 from podium.db.schema.open_database import open_database
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,

@@ -26,12 +26,12 @@ from benchmarks.simulation import Agenda, SimulatedSlots, least_s
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.values.assignment import AttemptKey, Params

@@ -31,13 +31,13 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     TrialProposed,
     Wake,
 )
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.scheduler_session import POLL_S
@@ -269,7 +269,7 @@ class SimulatedSearch:
 
 
 class _Searchers:
-    """See `podium.sweep.lifecycle.scheduler_ports.Searchers`; for one sweep."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.Searchers`; for one sweep."""
 
     def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
         self._ports = (inbox, clock, agenda)

@@ -31,7 +31,7 @@ from benchmarks.service import document
 from podium.api.client.client import Client
 from podium.api.serve.ports import free_port
 from podium.db.schema.engine import SqliteDatabase
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,

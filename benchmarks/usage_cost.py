@@ -19,7 +19,7 @@ from pathlib import Path
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.stores import attempt_usage
-from podium.sweep.lifecycle.recorded_changes import UsageSampled
+from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.protocol.slot_messages import decode_events, encode_event, join_events
 from podium.sweep.runtime.process_usage import ProcessTreeMeter
 from podium.sweep.slots.attempt_usage_watch import BATCH

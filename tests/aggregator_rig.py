@@ -15,7 +15,7 @@ from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_re
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import MemberCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.expiry_reserve import ExpiryReserve
+from podium.ensemble.serving.deadline_margin import DeadlineMargin
 from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.transport import Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
@@ -178,7 +178,7 @@ class AggregatorRig:
             lambda: self.deaths.append(self.timer.now_s()),
             limits=limits,
             rng=Random(5),
-            expiry_reserve=ExpiryReserve(expiry_reserve_s),
+            deadline_margin=DeadlineMargin(expiry_reserve_s),
         )
         self.update(*traffic)
 

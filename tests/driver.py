@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

@@ -16,7 +16,7 @@ from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_re
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from tests.message_listener import MessageListener
 
 CLASSES = ("cat", "dog")

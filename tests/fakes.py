@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     StudyAnswered,
     TrialProposed,
 )
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
@@ -105,7 +105,7 @@ class FakeElasticPool:
 
 
 class FakePool:
-    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_ports.SlotPool`.
+    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_interfaces.SlotPool`.
 
     A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
@@ -319,7 +319,7 @@ def _device(position: int, node: str, slot: int, per_device: int) -> Device:
 
 
 class InlineSearcher:
-    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_ports.Searcher`."""
+    """Searches synchronously, in the caller's thread; see `podium.sweep.lifecycle.scheduler_interfaces.Searcher`."""
 
     def __init__(self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
@@ -372,7 +372,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_reads.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_thread.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, String, Table, insert
 from sqlalchemy.sql.sqltypes import TypeEngine
 
-from podium.db.copies.stored_values import TargetValues
+from podium.db.copies.dialect_value_conversion import TargetValues
 from podium.db.copies.table_copy import source_digest
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import metadata, service

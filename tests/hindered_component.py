@@ -74,7 +74,7 @@ class HinderedDatabase:
 
 
 class NoSlots:
-    """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`, and its start and end in `RaySlots`."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.SlotPool`, and its start and end in `RaySlots`."""
 
     count = 0
     name = "head"
@@ -109,7 +109,7 @@ def main() -> None:
 
     component.open_database = opened
     if sys.argv[2] == "scheduler":
-        component.OwnDevices = NoSlots
+        component.OwnClusterDevices = NoSlots
         component.ray_slots = SimpleNamespace(namespace_of=lambda name: name, connect=lambda *_: None, RaySlots=NoSlots)
     component.main()
 

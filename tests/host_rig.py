@@ -10,10 +10,10 @@ from podium.db.stores import ensemble_reader, ensemble_writer, nodes
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.worker.control_messages import Phase
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock
@@ -22,7 +22,7 @@ from tests.service_rig import AT, ServiceRig, new_version
 
 
 class FakeWorkerHandle:
-    """Has the status that the test has set; see `podium.ensemble.host.launcher_interface.WorkerHandle`."""
+    """Has the status that the test has set; see `podium.ensemble.host.worker_launcher_interface.WorkerHandle`."""
 
     def __init__(self, config: WorkerConfig, pid: int) -> None:
         self._config = config
@@ -45,7 +45,7 @@ class FakeWorkerHandle:
 
 
 class FakeWorkerLauncher:
-    """Remembers every worker that was placed; see `podium.ensemble.host.launcher_interface.WorkerLauncher`."""
+    """Remembers every worker that was placed; see `podium.ensemble.host.worker_launcher_interface.WorkerLauncher`."""
 
     def __init__(self) -> None:
         self.placed: list[FakeWorkerHandle] = []

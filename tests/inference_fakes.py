@@ -12,8 +12,8 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from podium.api.gateway import inference_protocol, prometheus_metrics
-from podium.api.gateway.counter_exchange import CounterExchange, GatewayShare, summed
+from podium.api.gateway import inference_protocol_routes, prometheus_metrics
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import ProcessReading, Reading, exposition, served_versions
 from podium.api.http import problem_details
 from podium.api.http.request_body import IncomingBodies
@@ -176,10 +176,10 @@ def serving(aggregator: Aggregator) -> FastAPI:
     app.state.authenticator = SingleTokenAuthenticator()
     app.state.incoming_bodies = IncomingBodies()
     app.state.request_limits = RequestLimits()
-    app.state.counter_exchange = CounterExchange(
+    app.state.gateway_counter_totals = GatewayCounterTotals(
         ServiceSettings("/nowhere", "/nowhere"), "gateway", lambda: GatewayCounters.of(aggregator)
     )
     problem_details.install(app)
-    app.include_router(inference_protocol.router)
+    app.include_router(inference_protocol_routes.router)
     app.include_router(prometheus_metrics.router)
     return app

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.worker_server import WorkerServer
 
 

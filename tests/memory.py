@@ -8,15 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
-from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
-from podium.sweep.lifecycle.pending_commands import (
-    Enqueued,
-    MemberDevices,
-    PendingCommands,
-    SweepUpdate,
-    TrialCommandRequest,
-)
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,
@@ -37,6 +29,14 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialDropped,
     TrialPlanned,
     TrialRetried,
+)
+from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
+from podium.sweep.lifecycle.pending_commands import (
+    Enqueued,
+    MemberDevices,
+    PendingCommands,
+    SweepUpdate,
+    TrialCommandRequest,
 )
 from podium.sweep.lifecycle.stored_sweeps import (
     EarlierTrial,
@@ -141,7 +141,7 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_ports.Recorder`.
+    """Stores everything in dictionaries; see `podium.sweep.lifecycle.scheduler_interfaces.Recorder`.
 
     `full`: read-only for lack of space. `fenced`: another scheduler has taken over. `unreachable`: the lease cannot be
     confirmed. `cannot_write`: a change with values that no table accepts.

@@ -18,7 +18,7 @@ from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 
 CPU = torch.device("cpu")
 IMAGE = (1, 8, 8)

@@ -10,8 +10,8 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SearchFailed, Wake
 from podium.sweep.lifecycle.slot_demand import ElasticPool
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.scheduler import Scheduler
+from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.slot_events import StudyRequested
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_TRIAL_STATES, SweepState, TrialState
@@ -43,7 +43,7 @@ class Rig:
             elastic: The pool of which it requests slots; None if they are fixed.
             release_s: Seconds without a trial, after which it releases a slot to that pool.
         """
-        self._elastic = None if elastic is None else ElasticSlots(elastic, release_s)
+        self._elastic = None if elastic is None else SlotAutoscaler(elastic, release_s)
         self.clock = FakeClock()
         self.inbox: Inbox = Inbox()
         self.pool = FakePool(self.inbox, self.clock, slots, nodes, per_device=per_device)

@@ -23,7 +23,7 @@ from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_reader, ensemble_writer, evaluations, replicas, sweeps
+from podium.db.stores import ensemble_evaluations, ensemble_reader, ensemble_writer, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
@@ -37,7 +37,7 @@ from podium.ensemble.values.ensemble_spec import (
 )
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -51,8 +51,8 @@ from podium.sweep.lifecycle.recorded_changes import (
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
@@ -274,12 +274,12 @@ class ServiceRig:
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
         """Write what the host writes when an evaluation has finished or failed."""
         with self.database.write() as connection:
-            evaluations.finish(connection, evaluation_id, result, reason, AT)
+            ensemble_evaluations.finish(connection, evaluation_id, result, reason, AT)
 
     def evaluation(self, ensemble_id: int) -> int:
         """An evaluation that no host has started."""
         with self.database.write() as connection:
-            return evaluations.queue(connection, ensemble_id, 1, "test", forced=False, at=AT)
+            return ensemble_evaluations.queue(connection, ensemble_id, 1, "test", forced=False, at=AT)
 
     def stored(self, sweep_id: int) -> StoredSweep:
         """A sweep as the scheduler reads it."""

@@ -28,9 +28,9 @@ NOT_FOR_TRIALS = ("podium.api", "podium.db", "optuna", "sqlalchemy", "fastapi")
 LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
     "podium.ensemble.worker.control_messages": (*NOT_FOR_TRIALS, "torch"),
-    "podium.sweep.process_template.template": (*NOT_FOR_TRIALS, "torch", "ray"),
+    "podium.sweep.process_template.template_process": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
-    "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
+    "podium.sweep.trial_process.attempt_runner": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),
     "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),
     "podium.api.gateway.main": ("torch", "ray", "optuna", "sklearn"),

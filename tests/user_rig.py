@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from podium.ensemble.values.candidates import TrialFiles
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.assignment import Assignment

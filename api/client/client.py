@@ -20,8 +20,8 @@ from podium.api.client.device_responses import DeviceInfo
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
-from podium.api.client.organize_calls import OrganizeCalls
 from podium.api.client.readiness_responses import Readiness, Services
+from podium.api.client.sweep_organization_calls import SweepOrganizationCalls
 from podium.api.client.sweep_responses import BestTrialInfo, FailuresInfo, SweepInfo
 from podium.api.client.token_responses import LoginLink, NewTokenInfo, TokenInfo
 from podium.api.client.trial_responses import (
@@ -44,7 +44,7 @@ DEFAULT_TOKEN_S = 90 * 86400.0
 __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
 
 
-class Client(EnsembleCalls, ExportCalls, OrganizeCalls):
+class Client(EnsembleCalls, ExportCalls, SweepOrganizationCalls):
     """A client of one service. Every method raises `PodiumError` with the server's message if the request is refused.
 
     Requests are retried for `retry_s` seconds while the service restarts. Requests that must not run twice carry an

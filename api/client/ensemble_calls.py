@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.api.client.connection import Connection
-from podium.api.client.ensemble_monitoring_responses import DriftInfo, EnsembleEvent, TrafficInfo
 from podium.api.client.ensemble_responses import EnsembleInfo, EvaluationInfo, Prediction
+from podium.api.client.ensemble_traffic_and_drift_responses import DriftInfo, EnsembleEvent, TrafficInfo
 from podium.sweep.values.errors import EnsembleError, NotFoundError, ServiceError
 
 SERVING = ("ready", "degraded")

@@ -29,7 +29,7 @@ class NodeInfo(TypedDict):
     uploads_waiting: int  # attempts that run there, or whose end is not recorded
     devices: list[str]
     busy: int  # devices that run a trial
-    refused: str  # why the service does not use a node of a Ray cluster of others; "" for a node that it uses
+    refused: str  # why the service does not use a node of an existing Ray cluster; "" for a node that it uses
 
 
 class RemovedNodeInfo(TypedDict):

@@ -16,16 +16,16 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from podium.api.gateway import health_routes, inference_protocol, predictions, prometheus_metrics
-from podium.api.gateway.counter_exchange import CounterExchange
+from podium.api.gateway import health_routes, inference_protocol_routes, prediction_routes, prometheus_metrics
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
 from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
 from podium.api.http import route_roles, uvicorn_server
 from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.direct_protocol import DirectProtocol
 from podium.api.http.garbage_collection import collect_rarely
+from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
@@ -58,7 +58,7 @@ def create_app(
             on_death=lambda: wake_component(settings.runtime.wake_socket("host")),
             limits=limits or AggregatorLimits().divided(settings.gateways),
         )
-        exchange = app.state.counter_exchange = CounterExchange(
+        exchange = app.state.gateway_counter_totals = GatewayCounterTotals(
             settings, own_name, lambda: GatewayCounters.of(aggregator)
         )
         exchange.adopt(aggregator.counts)
@@ -81,11 +81,11 @@ def create_app(
         aggregator.close()
 
     app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
-    for module in (health_routes, predictions, inference_protocol, prometheus_metrics):
+    for module in (health_routes, prediction_routes, inference_protocol_routes, prometheus_metrics):
         app.include_router(module.router)
     route_roles.check(app.routes)
-    app.direct_routes = (predictions.PREDICT, *inference_protocol.INFER)
-    app.direct_handler = DirectPredictions(app)
+    app.routes_without_middleware = (prediction_routes.PREDICT, *inference_protocol_routes.INFER)
+    app.handler_without_asgi = DirectPredictions(app)
     return app
 
 
@@ -141,7 +141,7 @@ def main() -> None:
         app = create_app(settings, database, name=name)
         allow_many_files()
         collect_rarely()
-        ReadyServer(uvicorn_server.config(app, settings, DirectProtocol), on_turn=send_heartbeat).run(
+        ReadyServer(uvicorn_server.config(app, settings, ProtocolWithoutAsgi), on_turn=send_heartbeat).run(
             sockets=_sockets(settings, name)
         )
         database.close()

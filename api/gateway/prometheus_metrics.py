@@ -16,12 +16,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from podium.api.gateway.counter_exchange import CounterExchange, GatewayShare, summed
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, GatewayShare, summed
 from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
 from podium.ensemble.serving.gateway_counters import GatewayCounters
-from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
@@ -41,7 +41,7 @@ router = APIRouter(tags=["metrics"])
 @router.get("/metrics", dependencies=[viewer])
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus, which sends the token with `authorization: {credentials_file: ...}`."""
-    exchange: CounterExchange = request.app.state.counter_exchange
+    exchange: GatewayCounterTotals = request.app.state.gateway_counter_totals
     shares = await exchange.shares()
     snapshots = list(served_versions(request.app.state.aggregator))
     text = await asyncio.to_thread(lambda: exposition(Reading(snapshots, summed(shares)), ProcessReading(shares)))

@@ -12,10 +12,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.api.gateway.counter_exchange import CounterExchange, summed
-from podium.ensemble.serving import input_summary
+from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
+from podium.ensemble.serving import input_feature_statistics
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.input_summary import Moments
+from podium.ensemble.serving.input_feature_statistics import Moments
 from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.serving.traffic_history import TrafficHistory
 
@@ -36,13 +36,13 @@ def saved_history(path: Path) -> TrafficHistory:
 
 def saved_inputs(paths: Sequence[Path]) -> dict[int, Moments]:
     """The moments of the rows that all gateway processes predicted in the last hour, by ensemble."""
-    return input_summary.merged([_read_inputs(path) for path in paths])
+    return input_feature_statistics.merged([_read_inputs(path) for path in paths])
 
 
 def _read_inputs(path: Path) -> dict[int, Moments]:
     """None before the first are saved."""
     try:
-        return input_summary.from_json(path.read_bytes())
+        return input_feature_statistics.from_json(path.read_bytes())
     except (OSError, ValueError, TypeError):
         return {}
 
@@ -59,7 +59,7 @@ async def record_inputs(path: Path, aggregator: Aggregator, record_s: float = RE
 
 
 async def record_traffic(
-    path: Path, exchange: CounterExchange, aggregator: Aggregator, record_s: float = RECORD_S
+    path: Path, exchange: GatewayCounterTotals, aggregator: Aggregator, record_s: float = RECORD_S
 ) -> None:
     """Add the figures to the history and save it, until cancelled."""
     history = await asyncio.to_thread(saved_history, path)
@@ -75,7 +75,7 @@ async def record_traffic(
 
 
 def _summary(aggregator: Aggregator, now_s: float) -> bytes:
-    return input_summary.to_json(aggregator.inputs.recent(now_s))
+    return input_feature_statistics.to_json(aggregator.inputs.recent(now_s))
 
 
 def _owners(aggregator: Aggregator) -> dict[int, int]:

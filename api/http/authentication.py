@@ -14,7 +14,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
-from podium.api.http.failed_logins import FailedLogins
+from podium.api.http.login_rate_limit import LoginRateLimit
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.engine import Database
@@ -42,11 +42,11 @@ class Authenticator:
         cache_s: float = CACHE_S,
         cache_unknown_s: float = CACHE_UNKNOWN_S,
         max_cached: int = MAX_CACHED,
-        failed_logins: FailedLogins | None = None,
+        login_rate_limit: LoginRateLimit | None = None,
     ) -> None:
         """`cookie` is the name of the session cookie."""
         self.cookie = cookie
-        self.failed_logins = failed_logins or FailedLogins()
+        self.login_rate_limit = login_rate_limit or LoginRateLimit()
         self._database = database
         self._cache_s, self._cache_unknown_s, self._max_cached = cache_s, cache_unknown_s, max_cached
         self._cache: dict[str, tuple[float, Holder | None]] = {}  # with the time at which an entry expires
@@ -59,7 +59,7 @@ class Authenticator:
         key = _token_key(token)
         holder = await self._find(key, token, tokens.holder)
         if holder is None:
-            self.failed_logins.add(address, key)
+            self.login_rate_limit.add(address, key)
             raise UnauthorizedError(UNKNOWN_TOKEN)
         return holder
 
@@ -73,7 +73,7 @@ class Authenticator:
         key = f"session {tokens.digest(secret)}"
         holder = await self._find(key, secret, login_sessions.holder)
         if holder is None:
-            self.failed_logins.add(address, key, once=True)
+            self.login_rate_limit.add(address, key, once=True)
             raise UnauthorizedError("the session has expired; `podium login` prints a new login link")
         return holder
 

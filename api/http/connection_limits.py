@@ -19,7 +19,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from podium.api.http import arrival_time
+from podium.api.http import request_arrival_time
 from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.security_headers import HEADERS
@@ -164,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         if not self.pipeline:  # otherwise an earlier request is being answered
-            arrival_time.note(cast(dict[str, Any], self.scope), self._received_s)
+            request_arrival_time.note(cast(dict[str, Any], self.scope), self._received_s)
         self._in_head, self._in_body = True, False
         self._reset_unused()
         self._arrived(Awaited.BODY)

@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from podium.api.http.float32_conversion import NUMERIC_KINDS, as_float32, first_inexact, inexact_message
-from podium.ensemble.values.finite import all_finite
+from podium.ensemble.values.finite_check import all_finite
 from podium.sweep.values.errors import BadRequestError, EnsembleError
 
 

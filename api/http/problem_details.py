@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from podium.sweep.spec.type_messages import type_message
+from podium.sweep.spec.type_error_messages import type_message
 from podium.sweep.values.errors import (
     BadRequestError,
     BundleError,

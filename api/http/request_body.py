@@ -12,7 +12,7 @@ from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.api.http import arrival_time, reject_duplicate_keys, request_limits
+from podium.api.http import reject_duplicate_keys, request_arrival_time, request_limits
 from podium.api.http.request_limits import INLINE_SIZE, MAX_JSON_BYTES, RequestLimits
 from podium.sweep.values.errors import TooLargeError
 
@@ -51,7 +51,7 @@ async def read_body(request: Request, limit: int, advice: str = "send fewer rows
     incoming: IncomingBodies = request.app.state.incoming_bodies
     chunks: list[bytes] = []
     try:
-        if arrival_time.arrived_s(request) is not None:  # completely: there is nothing to wait for
+        if request_arrival_time.arrived_s(request) is not None:  # completely: there is nothing to wait for
             await _receive(request, limit, advice, chunks)
         else:
             async with asyncio.timeout(incoming.max_s):

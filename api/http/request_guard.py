@@ -12,28 +12,30 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.api.http.allowed_host_names import HostNames
-from podium.api.http.direct_handler_interface import DirectHandler
-from podium.api.http.direct_routes import DirectRoutes
+from podium.api.http.handler_without_asgi import HandlerWithoutAsgi
 from podium.api.http.host_and_origin_check import refusal
+from podium.api.http.routes_without_middleware import RoutesWithoutMiddleware
 from podium.api.http.security_headers import guarded_headers
 
 
 class GuardedApp(FastAPI):
     """An app behind `RequestGuard`. The attributes must be set before the first request.
 
-    `direct_routes` are those of its routes that are answered without middleware and router, `direct_handler` answers
-    requests of `DirectProtocol` without ASGI.
+    `routes_without_middleware` are those of its routes that are answered without middleware and router,
+    `handler_without_asgi` answers requests of `ProtocolWithoutAsgi` without ASGI.
     """
 
     allowed_host_names: HostNames
-    direct_routes: Sequence[Route] = ()
-    direct_handler: DirectHandler | None = None
+    routes_without_middleware: Sequence[Route] = ()
+    handler_without_asgi: HandlerWithoutAsgi | None = None
     _guard: RequestGuard | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = self
         if self._guard is None:
-            self._guard = RequestGuard(DirectRoutes(super().__call__, self.direct_routes), self.allowed_host_names)
+            self._guard = RequestGuard(
+                RoutesWithoutMiddleware(super().__call__, self.routes_without_middleware), self.allowed_host_names
+            )
         await self._guard(scope, receive, send)
 
 

@@ -8,7 +8,7 @@ from podium.db.schema.engine import Database
 from podium.db.stores.attempt_totals import EndedTotals
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.specfile.usable_classes import UsableClasses
+from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class ServiceContext:
 
     settings: ServiceSettings
     database: Database
-    usable_classes: UsableClasses = field(default_factory=UsableClasses)
+    custom_class_check_cache: CustomClassCheckCache = field(default_factory=CustomClassCheckCache)
     ended_totals: EndedTotals = field(default_factory=EndedTotals)
 
     def wake(self, component: str) -> None:

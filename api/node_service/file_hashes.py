@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 
 MAX_FILES = 10_000
 _State = tuple[int, int, int]  # inode, modification time and size

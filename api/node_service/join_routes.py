@@ -16,7 +16,7 @@ from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
-from podium.sweep.file_store.object_store_record import recorded
+from podium.sweep.file_store.object_store_config import recorded
 from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions
@@ -63,13 +63,14 @@ def join(body: Joining, service: ServiceContext = context) -> dict[str, Any]:
     """The address and the token of Ray.
 
     409 for a node with other versions, which could not run trials, with the name of another node that is connected,
-    and if Ray belongs to others.
+    and if the service uses an existing Ray cluster.
     """
     settings = service.settings
-    if settings.joined is not None:
+    if settings.existing_cluster is not None:
+        address = settings.existing_cluster.address
         raise ConflictError(
-            f"this service uses the Ray cluster at {settings.joined.address}; start Ray on this machine instead: "
-            f"`ray start --address {settings.joined.address}`"
+            f"this service uses the existing Ray cluster at {address}; start Ray on this machine instead: "
+            f"`ray start --address {address}`"
         )
     own = versions()
     problem = version_problem(own, body.versions)

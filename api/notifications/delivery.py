@@ -9,7 +9,7 @@ import logging
 import re
 import warnings
 
-from podium.api.notifications.target_file import Target
+from podium.api.notifications.notification_target_file import Target
 from podium.sweep.values.errors import MissingExtraError, ServiceError
 
 FEATURE = "podium serve --notify"

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 from podium.api.notifications.delivery import Delivery
+from podium.api.notifications.notification_target_file import read_targets
 from podium.api.notifications.notifier import Notifier
-from podium.api.notifications.target_file import read_targets
 from podium.db.schema.open_database import open_database
 from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, start_component
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat

@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from podium.api.notifications.target_file import NotificationKind
+from podium.api.notifications.notification_target_file import NotificationKind
 from podium.db.schema.tables import ensembles, events, sweeps
-from podium.db.stores import notifications
+from podium.db.stores import notification_outbox
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import WaitReason
@@ -98,9 +98,9 @@ def waiting_sweeps(connection: Connection) -> dict[int, str]:
 
 def about_waiting_sweep(connection: Connection, sweep_id: int, reason: str, url: str) -> Message | None:
     """The message about a sweep that has waited for long; None if there was one since a trial of it started."""
-    event_id = notifications.last_start(connection, sweep_id)
+    event_id = notification_outbox.last_start(connection, sweep_id)
     kind = NotificationKind.STALLED
-    if event_id == 0 or notifications.is_known(connection, event_id, kind):
+    if event_id == 0 or notification_outbox.is_known(connection, event_id, kind):
         return None
     return _about_sweep(
         connection, event_id, sweep_id=sweep_id, kind=kind, what="is stalled", payload={"reason": reason}, url=url

@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 
 from podium.api.notifications import messages
 from podium.api.notifications.delivery import Delivery, DeliveryError
-from podium.api.notifications.target_file import NotificationKind
+from podium.api.notifications.notification_target_file import NotificationKind
 from podium.db.schema.engine import Database
-from podium.db.stores import events, notifications
-from podium.db.stores.notifications import NewNotification, NotificationRow
+from podium.db.stores import event_outbox, notification_outbox
+from podium.db.stores.notification_outbox import NewNotification, NotificationRow
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DatabaseError
 
@@ -43,7 +43,7 @@ class Notifier:
         clock: Clock | None = None,
         stalled_s: float = STALLED_S,
         retries_s: Sequence[float] = RETRIES_S,
-        max_waiting: int = notifications.MAX_WAITING,
+        max_waiting: int = notification_outbox.MAX_WAITING,
     ) -> None:
         """Takes over from an earlier notifier. `url`: of the service, for links."""
         self._database = database
@@ -57,9 +57,9 @@ class Notifier:
         self._told: set[int] = set()  # of these, those with a notification
         self._failing: dict[str, str] = {}  # targets whose last try failed, and why
         with database.write() as connection:
-            notifications.recover(connection, [each.target.name for each in deliveries], self._clock.wall_s())
-            if notifications.cursor(connection) is None:
-                notifications.move_cursor(connection, events.id_range(connection)[1])
+            notification_outbox.recover(connection, [each.target.name for each in deliveries], self._clock.wall_s())
+            if notification_outbox.cursor(connection) is None:
+                notification_outbox.move_cursor(connection, event_outbox.id_range(connection)[1])
 
     def start(self) -> None:
         """Start a thread for each target."""
@@ -82,14 +82,14 @@ class Notifier:
         """Add notifications for new events and stalled sweeps; returns whether there are more events."""
         now = self._clock.wall_s()
         with self._database.read() as connection:
-            found = events.after(connection, notifications.cursor(connection) or 0, BATCH)
+            found = event_outbox.after(connection, notification_outbox.cursor(connection) or 0, BATCH)
             recent = [event for event in found if event["at"] >= now - MAX_AGE_S]
             new = [*messages.messages_of(connection, recent, self._url), *self._stalled(connection, now)]
         if found or new:
             with self._database.write() as connection:
-                notifications.add(connection, self._addressed(new), now, self._max_waiting)
+                notification_outbox.add(connection, self._addressed(new), now, self._max_waiting)
                 if found:
-                    notifications.move_cursor(connection, found[-1]["id"])
+                    notification_outbox.move_cursor(connection, found[-1]["id"])
         return len(found) == BATCH
 
     def _stalled(self, connection: Connection, now: float) -> list[messages.Message]:
@@ -123,7 +123,7 @@ class Notifier:
     def deliver(self, delivery: Delivery) -> bool:
         """Try the next notification of a target; returns whether there was one."""
         with self._database.write() as connection:
-            row = notifications.take_due(connection, delivery.target.name, self._clock.wall_s())
+            row = notification_outbox.take_due(connection, delivery.target.name, self._clock.wall_s())
         if row is None:
             return False
         try:
@@ -132,7 +132,7 @@ class Notifier:
             self._retry(delivery, row, str(error))
         else:
             with self._database.write() as connection:
-                notifications.finish(connection, row.id, "sent", self._clock.wall_s())
+                notification_outbox.finish(connection, row.id, "sent", self._clock.wall_s())
             if self._failing.pop(delivery.target.name, ""):
                 log.info("%s takes notifications again", delivery.target.name)
         return True
@@ -145,6 +145,6 @@ class Notifier:
         with self._database.write() as connection:
             if row.tries < len(self._retries_s):
                 due = now + self._retries_s[row.tries]
-                notifications.finish(connection, row.id, "waiting", now, reason=reason, due_at=due)
+                notification_outbox.finish(connection, row.id, "waiting", now, reason=reason, due_at=due)
             else:
-                notifications.finish(connection, row.id, "failed", now, reason=reason)
+                notification_outbox.finish(connection, row.id, "failed", now, reason=reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.api.rest import health_routes, schema_routes, search_routes, service_routes
+from podium.api.rest import health_routes, leader_and_standby_routes, quick_search_routes, schema_routes
 from podium.api.rest.access import session_routes, token_routes
 from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
@@ -17,7 +17,7 @@ from podium.api.rest.ensembles import (
     ensemble_routes,
     ensemble_sample_routes,
     evaluation_routes,
-    prediction_routes,
+    prediction_proxy_routes,
     traffic_and_event_routes,
     version_difference_routes,
 )
@@ -44,7 +44,7 @@ from podium.api.rest.trials import (
     trial_preview_routes,
     trial_routes,
     trial_table_routes,
-    usage_routes,
+    trial_usage_routes,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -52,8 +52,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     schema_routes.router,
     session_routes.router,
     token_routes.router,
-    search_routes.router,
-    service_routes.router,
+    quick_search_routes.router,
+    leader_and_standby_routes.router,
     sweep_routes.router,
     sweep_metadata_routes.router,
     saved_view_routes.router,
@@ -73,7 +73,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     population_routes.router,
     trial_download_routes.router,
     trial_preview_routes.router,
-    usage_routes.router,
+    trial_usage_routes.router,
     device_routes.router,
     node_routes.router,
     timeline_routes.router,
@@ -86,6 +86,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     ensemble_sample_routes.router,
     evaluation_routes.router,
     event_routes.router,
-    prediction_routes.router,
-    prediction_routes.inference,  # matches every path below /v2
+    prediction_proxy_routes.router,
+    prediction_proxy_routes.inference,  # matches every path below /v2
 )

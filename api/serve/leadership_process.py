@@ -14,11 +14,11 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 
-from podium.api.serve.leader_conditions import another_leads, refuse
+from podium.api.serve.leader_conflicts import another_leads, refuse
 from podium.api.serve.wake_forwarding import WakeForwarding
 from podium.db.schema.open_database import open_postgres
+from podium.db.stores.leader_election import Leadership, LeaderState
 from podium.db.stores.leader_lease import RENEWAL_S, Contender
-from podium.db.stores.leadership import Leadership, LeaderState
 from podium.sweep.ray_cluster.ray_cluster_id import cluster_id
 from podium.sweep.runtime.component_lifecycle import (
     HEARTBEAT_S,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from podium.api.notifications.target_file import read_targets
+from podium.api.notifications.notification_target_file import read_targets
 from podium.sweep.values.errors import MissingExtraError
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from podium.api.serve import listen_policy, notification_check, ports
-from podium.api.serve.joined_cluster_options import joined_cluster
+from podium.api.serve.existing_cluster_options import existing_cluster
 from podium.sweep.file_store import object_store_url
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
-from podium.sweep.runtime.setting_options import given_settings
+from podium.sweep.runtime.setting_cli_options import given_settings
 from podium.sweep.values.errors import ServiceError
 
 
@@ -29,7 +29,7 @@ def settings_from(options: Mapping[str, Any]) -> ServiceSettings:
         "gateway_port": options["gateway_port"] or ports.free_port(),
         "devices": plan,
         "artifact_url": object_store_url.normalized(options["artifact_url"]) if options["artifact_url"] else "",
-        "joined": joined_cluster(options, plan),
+        "existing_cluster": existing_cluster(options, plan),
         "allowed_hosts": listen_policy.names_of(options["host"], names),
     }
     return ServiceSettings(

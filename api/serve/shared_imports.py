@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 # What the migration of the database needs; the other imports take place next to it.
 DATABASE = ("podium.db.schema.engine",)
@@ -21,8 +21,8 @@ def import_shared(modules: Sequence[str], is_stopping: Callable[[], bool] = lamb
 
     A module that cannot be imported is left to the component that needs it, whose log then has the reason.
     """
-    before = {name: os.environ.get(name) for name in thread_variables(1)}
-    os.environ.update(thread_variables(1))  # read when a library is loaded: it starts no threads
+    before = {name: os.environ.get(name) for name in thread_count_variables(1)}
+    os.environ.update(thread_count_variables(1))  # read when a library is loaded: it starts no threads
     try:
         for module in modules:
             if not is_stopping():

@@ -21,7 +21,7 @@ def check(settings: ServiceSettings) -> None:
             "--standby: needs a PostgreSQL database, which both services reach (--database-url-file); SQLite is a file "
             "of one machine"
         )
-    if settings.joined is None:
+    if settings.existing_cluster is None:
         raise ServiceError(
             "--standby: give --ray-address and --cluster as well; both services must reach the same Ray cluster, whose "
             "slots outlive each of them. A Ray of its own ends with its service"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from podium.api.serve import artifact_store, shared_imports, standby_requirements, unfinished_files
+from podium.api.serve import object_store_preparation, shared_imports, standby_requirements, temporary_file_cleanup
 from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import all_services_locked, service_locked
 from podium.api.serve.supervisor import Supervisor
 from podium.db.schema import database_binding, database_url
 from podium.sweep.ray_cluster import ray_connection_settings
-from podium.sweep.ray_cluster.ray_control_store import RayStore
+from podium.sweep.ray_cluster.ray_gcs_storage import RayStore
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
@@ -48,16 +48,16 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
             settings, remembered = _with_database(settings, url)
             standby_requirements.check(settings)
             if not (settings.standby or data.services()):  # otherwise writers of other machines may have them
-                unfinished_files.remove(data)
+                temporary_file_cleanup.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 check_port(settings.host, port, option)
             if not data.admin_token.exists():
                 check_disk_space(data.root)  # the first start writes; later ones can serve reads from a full disk
-            artifact_store.prepare(settings)
-            if settings.joined is None:
+            object_store_preparation.prepare(settings)
+            if settings.existing_cluster is None:
                 ray_connection_settings.ensure_token(data)
             if settings.cluster:
-                for port in (settings.node_port,) if settings.joined else (settings.node_port, CLUSTER_PORT):
+                for port in (settings.node_port,) if settings.existing_cluster else (settings.node_port, CLUSTER_PORT):
                     check_port(settings.cluster, port, "--cluster")
                 from podium.sweep.runtime import cluster_certificates  # imports cryptography
 

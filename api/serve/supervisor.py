@@ -18,6 +18,7 @@ from pathlib import Path
 from podium.api.client import suggested_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
+from podium.api.serve.component_shutdown import stop_components
 from podium.api.serve.component_status_writer import StatusWriter
 from podium.api.serve.database_watch import DatabaseWatch
 from podium.api.serve.missed_heartbeats import Heartbeats
@@ -32,7 +33,6 @@ from podium.api.serve.service_components import (
     components_of,
     of_kinds,
 )
-from podium.api.serve.stop_order import stop_components
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import process_liveness
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
@@ -78,7 +78,8 @@ class Supervisor:
         self._modules = modules
         self._tick_s = tick_s
         self._components = {component.name: component for component in components_of(settings)}
-        after = (*AFTER_RAY, "leadership") if settings.joined else AFTER_RAY  # which reads the id of the Ray cluster
+        # Leadership reads the id of the Ray cluster.
+        after = (*AFTER_RAY, "leadership") if settings.existing_cluster else AFTER_RAY
         for component in of_kinds(self._components, after):
             component.due_s = None
         self._epoch = None if settings.database_url_file else 0  # of the lease while this service leads; 0: needs none

@@ -12,8 +12,8 @@ from podium.db.stores import devices, ensemble_reader, ensemble_writer, member_c
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.building.ensemble_preview import ROWS, Preview, preview
 from podium.ensemble.building.version_building import VersionBuilder
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, EnsembleRequest, VersionRequest, float16_problem
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.weights_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError

@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from podium.api.http.prediction_rows import check_rows, rows_of
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import ensemble_reader, evaluations
+from podium.db.stores import ensemble_evaluations, ensemble_reader
 from podium.db.stores.ensemble_reader import EnsembleRow, VersionRow
 from podium.ensemble.values.ensemble_spec import POSTED, Split, Task
 from podium.ensemble.values.ensemble_states import SERVING_STATES, MemberState
@@ -47,7 +47,7 @@ def queue_evaluation(service: ServiceContext, ensemble_id: int, request: Evaluat
     _check_held_out(version, split, forced=request.force)
     rows = None if request.inputs is None else _posted_rows(request, version)
     with service.database.write() as connection:
-        evaluation_id = evaluations.queue(
+        evaluation_id = ensemble_evaluations.queue(
             connection, ensemble_id, version.number, split, forced=request.force, at=time.time()
         )  # fmt: skip
         if rows is not None:  # before the commit, so that the host finds them

@@ -16,8 +16,8 @@ from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.code_check import check_code, check_preload
+from podium.sweep.specfile.custom_class_check import check_classes
 from podium.sweep.specfile.data_check import with_data_state
-from podium.sweep.specfile.optuna_class_check import check_classes
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 _DATA_PATHS = ("root", "idx", "file")
@@ -46,8 +46,8 @@ def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str |
 
 
 def _check_node(service: ServiceContext, spec: SweepSpec) -> None:
-    """A node that has not joined yet may do so. In a Ray cluster of others, slots are not requested by node."""
-    if spec.resources.node is not None and service.settings.joined is not None:
+    """A node that has not joined yet may do so. In an existing Ray cluster, slots are not requested by node."""
+    if spec.resources.node is not None and service.settings.existing_cluster is not None:
         message = (
             "this service requests devices of the Ray cluster that it uses, whichever node has them free; remove node"
         )
@@ -79,13 +79,13 @@ def _check_program(service: ServiceContext, spec: SweepSpec) -> str | None:
     if isinstance(program, ImportedProgram):
         raise program.execution_error()
     if not isinstance(program, OwnCode):
-        check_classes(spec, usable=service.usable_classes)
+        check_classes(spec, usable=service.custom_class_check_cache)
         return None
     folder = _bundle_folder(service, program)
     program.check_variables(user_environment())
     if isinstance(program, FunctionProgram):
         check_preload(program.preload)
-    check_classes(spec, folder, service.usable_classes)
+    check_classes(spec, folder, service.custom_class_check_cache)
     return _check_code(program, folder)
 
 

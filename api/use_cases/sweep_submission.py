@@ -13,7 +13,7 @@ from typing import Any
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
 from podium.db.stores import devices, installed_packages, predecessor_links, sweep_imports, sweeps, warm_starts
-from podium.sweep.lifecycle.sweep_import import parse_import
+from podium.sweep.lifecycle.imported_sweep import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec

@@ -10,7 +10,7 @@ from podium.db.copies.backup_contents import NamedFile, removal_of
 from podium.db.copies.backup_manifest import BackedUpFile, RemovedFile
 from podium.db.copies.backup_repository import BackupRepository, Stored
 from podium.db.schema.engine import Database
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedFileError, FileStoreError
 
@@ -47,7 +47,7 @@ class BackupFiles:
             return
         path = self._data.root / file.key
         try:
-            artifact_requests.ensure(self._data, path)
+            artifact_client.ensure(self._data, path)
         except FileStoreError as error:
             self.problems.append(f"{file.key} cannot be read: {error}")
             return

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest
-from podium.sweep.file_store.object_folder import ObjectFolder
+from podium.sweep.file_store.fsspec_folder import FsspecFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import DamagedFileError, DatabaseError
 
 PATIENCE_S = 120.0
@@ -45,7 +45,7 @@ class Stored:
 class BackupRepository:
     """The snapshots of one service. All methods raise `FileStoreError` if the place cannot be used."""
 
-    def __init__(self, folder: ObjectFolder) -> None:
+    def __init__(self, folder: FsspecFolder) -> None:
         self._folder = folder
         self.name = folder.name
         self._known: dict[str, int] = {}  # size by hash
@@ -55,7 +55,7 @@ class BackupRepository:
         """The backup in a folder, or at a URL. Raises `ServiceError` or `MissingExtraError`."""
         is_url = "://" in place
         url = ArtifactUrl.parse(place, "the place") if is_url else ArtifactUrl("file", str(Path(place).absolute()))
-        return cls(ObjectFolder.open(url, patience_s=patience_s))
+        return cls(FsspecFolder.open(url, patience_s=patience_s))
 
     def claim(self, service: str) -> None:
         """Make it the backup of this service. Raises `DatabaseError` if it is that of another, or of something else."""

@@ -19,8 +19,8 @@ from typing import Literal, get_args
 from sqlalchemy import Connection, inspect
 
 from podium.db.copies import copy_marker, table_copy
-from podium.db.copies.postgres_sessions import refuse_service
-from podium.db.copies.stored_values import TargetValues
+from podium.db.copies.dialect_value_conversion import TargetValues
+from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema import database_binding
 from podium.db.schema.database_url import database_url
 from podium.db.schema.dialect import is_postgres
@@ -43,7 +43,7 @@ class CopyResult:
     target: str
     rows: int  # in the target
     copied: int  # by this call; the others were there already
-    changed: dict[str, int]  # by table: rows that the target stores otherwise; see `stored_values`
+    changed: dict[str, int]  # by table: rows that the target stores otherwise; see `dialect_value_conversion`
 
 
 @dataclass(frozen=True, slots=True)

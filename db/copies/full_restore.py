@@ -29,7 +29,7 @@ from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.sweep.file_store.object_store_url import load_credentials
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError, DataDirectoryError
 
 Say = Callable[[str], None]

@@ -16,7 +16,7 @@ from typing import Any
 from alembic.migration import MigrationContext
 
 from podium.db.copies import postgres_programs
-from podium.db.copies.postgres_sessions import refuse_service
+from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.postgres_engine import PostgresDatabase

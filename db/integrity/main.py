@@ -20,7 +20,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
 from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
-from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
+from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.integrity.services_in_use import services_in_use
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.open_database import open_database_of

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.rules import Rule
+from podium.db.integrity.invariant import Invariant
 from podium.db.stores.metric_summaries import from_points
 
 _FIGURES = ("last_value", "last_step", "min_value", "min_step", "max_value", "max_step")
 _DIFFERS = " OR ".join(f"s.{figure} IS DISTINCT FROM p.{figure}" for figure in _FIGURES)
 
 METRIC_RULES = (
-    Rule(
+    Invariant(
         "metrics",
         "SELECT coalesce(s.trial_id, p.trial_id) AS trial_id, coalesce(s.name, p.name) AS name, CASE"
         " WHEN s.trial_id IS NULL THEN 'its points have no summary'"
@@ -25,7 +25,7 @@ METRIC_RULES = (
         f" FROM metric_summaries s FULL JOIN ({from_points()}) p ON p.trial_id = s.trial_id AND p.name = s.name"
         f" WHERE {_DIFFERS}",
     ),
-    Rule(
+    Invariant(
         "metrics",
         "SELECT coalesce(s.trial_id, n.trial_id) AS trial_id, coalesce(s.name, n.name) AS name,"
         " coalesce(CAST(s.non_finite AS TEXT), 'no') || ' non-finite points in its summary, and ' ||"
@@ -35,19 +35,19 @@ METRIC_RULES = (
         " ON n.trial_id = s.trial_id AND n.name = s.name"
         " WHERE s.non_finite IS DISTINCT FROM coalesce(n.points, 0) OR s.non_finite_step IS DISTINCT FROM n.first",
     ),
-    Rule(
+    Invariant(
         "metrics",
         "SELECT trial_id, name, step, 'a point has the value ' || coalesce(CAST(value AS TEXT), 'none') AS wrong"
         " FROM metrics"
         " WHERE value IS NULL OR abs(value) > 1.7976931348623157e308",
     ),
-    Rule(
+    Invariant(
         "metrics",
         "SELECT s.trial_id, s.name, 'the metric is not among those of sweep ' || t.sweep_id AS wrong"
         " FROM metric_summaries s JOIN trials t ON t.id = s.trial_id"
         " LEFT JOIN sweep_metrics m ON m.sweep_id = t.sweep_id AND m.name = s.name WHERE m.name IS NULL",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT m.trial_id, m.attempt, count(*) || ' non-finite points of a missing attempt' AS wrong"
         " FROM non_finite_metrics m LEFT JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.attempt"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, func, select, text
 
-from podium.db.integrity.rules import ALWAYS, Breach
+from podium.db.integrity.invariant import ALWAYS, Breach
 from podium.db.schema.tables import notifications
 
 _LOST = ("failed", "dropped", "unknown")

@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-from podium.db.integrity.rules import Rule
+from podium.db.integrity.invariant import Invariant
 from podium.sweep.values.states import TrialState
 
 INTERVAL_RULES = (
-    Rule(
+    Invariant(
         "intervals",
         "SELECT trial_id, number AS attempt, 'it ended an interval that is not there' AS wrong FROM attempts a"
         f" WHERE state = '{TrialState.WAITING.value}' AND NOT EXISTS (SELECT 1 FROM intervals i"
         " WHERE i.trial_id = a.trial_id AND i.attempt = a.number)",
     ),
-    Rule(
+    Invariant(
         "intervals",
         "SELECT i.trial_id, i.number AS interval, 'attempt ' || coalesce(CAST(i.attempt AS TEXT), 'none') || ' ended"
         " it, which '"
@@ -22,24 +22,24 @@ INTERVAL_RULES = (
         " ON a.trial_id = i.trial_id AND a.number = i.attempt WHERE i.ended_at IS NOT NULL"
         f" AND coalesce(a.state, '') <> '{TrialState.WAITING.value}'",
     ),
-    Rule(
+    Invariant(
         "intervals",
         "SELECT trial_id, number AS interval, 'ended, with step ' || coalesce(CAST(step AS TEXT), 'none') || ' and"
         " value '"
         " || coalesce(CAST(value AS TEXT), 'none') AS wrong FROM intervals WHERE ended_at IS NOT NULL"
         " AND (step IS NULL OR value IS NULL OR abs(value) > 1.7976931348623157e308)",
     ),
-    Rule(
+    Invariant(
         "intervals",
         "SELECT trial_id, number AS interval, 'it has not ended, but a later one has started' AS wrong FROM intervals i"
         " WHERE ended_at IS NULL AND number < (SELECT max(number) FROM intervals l WHERE l.trial_id = i.trial_id)",
     ),
-    Rule(
+    Invariant(
         "intervals",
         "SELECT trial_id, attempt, 'it ended ' || count(*) || ' intervals' AS wrong FROM intervals"
         " WHERE attempt IS NOT NULL GROUP BY trial_id, attempt HAVING count(*) > 1",
     ),
-    Rule(
+    Invariant(
         "intervals",
         "SELECT i.trial_id, i.number AS interval, 'it starts from interval ' || coalesce(CAST(i.donor_interval AS"
         " TEXT), 'none') ||"

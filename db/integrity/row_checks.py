@@ -12,14 +12,14 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, text
 
+from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Invariant
 from podium.db.integrity.metric_checks import METRIC_RULES
 from podium.db.integrity.population_interval_checks import INTERVAL_RULES
-from podium.db.integrity.rules import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Rule
 from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials, scheduler_recovery
 from podium.db.schema.dialect import is_postgres
-from podium.db.stores.events import TRIAL_SENDING
-from podium.sweep.lifecycle.sweep_import import SAMPLER
+from podium.db.stores.event_outbox import TRIAL_SENDING
+from podium.sweep.lifecycle.imported_sweep import SAMPLER
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED, RANDOM, TPE, FallbackReason
@@ -73,29 +73,29 @@ CLOCKS_S = 0.05
 
 RULES = (
     # Attempts.
-    Rule(
+    Invariant(
         "attempts",
         "SELECT trial_id, 'its ' || count(*) || ' attempts are numbered ' || min(number) || ' to ' || max(number)"
         " AS wrong FROM attempts GROUP BY trial_id HAVING min(number) <> 1 OR max(number) <> count(*)",
     ),
-    Rule(
+    Invariant(
         "attempts",
         "SELECT t.id AS trial_id, 'its attempt is ' || t.attempt || ', the last one is ' || coalesce(a.last, 0)"
         " AS wrong FROM trials t LEFT JOIN (SELECT trial_id, max(number) AS last FROM attempts GROUP BY trial_id) a"
         " ON a.trial_id = t.id WHERE t.attempt <> coalesce(a.last, 0)",
     ),
-    Rule(
+    Invariant(
         "attempts",
         "SELECT a.trial_id, a.number AS attempt, 'the attempt has not ended, but the trial is ' || t.state || ' at '"
         " || t.attempt AS wrong FROM attempts a JOIN trials t ON t.id = a.trial_id"
         " WHERE a.ended_at IS NULL AND NOT (t.state = 'running' AND a.number = t.attempt)",
     ),
-    Rule(
+    Invariant(
         "attempts",
         "SELECT t.id AS trial_id, t.attempt, 'the trial is running, but its attempt has ended or is missing' AS wrong"
         f" FROM {_CURRENT} WHERE t.state = 'running' AND (a.number IS NULL OR a.ended_at IS NOT NULL)",
     ),
-    Rule(
+    Invariant(
         "attempts",
         "SELECT trial_id, number AS attempt, 'ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') || ',"
         " state is '"
@@ -103,12 +103,12 @@ RULES = (
         f" WHERE (ended_at IS NULL) <> (state IS NULL) OR state NOT IN ({_OVER}, 'waiting')",
     ),
     # Results.
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, 'unknown state ' || state AS wrong FROM trials"
         f" WHERE state NOT IN ({_list(TrialState)})",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, t.attempt, 'finished with value ' || coalesce(CAST(t.value AS TEXT), 'none') || ',"
         " its attempt '"
@@ -116,54 +116,54 @@ RULES = (
         " AND (t.value IS NULL OR abs(t.value) > 1.7976931348623157e308"
         f" OR (coalesce(a.state, '') <> 'finished' AND {_OURS}))",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, t.attempt, 'failed, but its attempt has an unknown cause: '"
         f" || coalesce(a.cause, 'none') AS wrong FROM {_CURRENT} WHERE t.state = 'failed'"
         f" AND (coalesce(a.cause, '') NOT IN ({_list(Cause)}) OR a.state <> 'failed') AND {_OURS}",
     ),
-    Rule(
+    Invariant(
         "results",
         f"SELECT t.id AS trial_id, t.attempt, 'pruned, but its attempt is not' AS wrong FROM {_CURRENT}"
         f" WHERE t.state = 'pruned' AND coalesce(a.state, '') <> 'pruned' AND {_OURS}",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, state || ' with value ' || value AS wrong FROM trials"
         " WHERE state <> 'finished' AND value IS NOT NULL",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') AS wrong"
         " FROM trials"
         f" WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
     ),
     # Imported trials ran elsewhere: they have no attempts and are stored unchanged.
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, t.sweep_id, 'its sampler is ' || t.sampler || ', its sweep was '"
         " || CASE WHEN i.id IS NULL THEN 'not ' ELSE '' END || 'imported' AS wrong FROM trials t"
         f" LEFT JOIN {_IMPORTED} i ON i.id = t.sweep_id WHERE (t.sampler = '{SAMPLER}') <> (i.id IS NOT NULL)",
     ),
     # What chose the parameters. NULL where it does not apply.
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, 'there is no fallback_reason ' || fallback_reason AS wrong FROM trials"
         f" WHERE fallback_reason NOT IN ({_list(FallbackReason)})",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, 'its sampler is ' || sampler || ', with fallback_reason ' || fallback_reason AS wrong"
         " FROM trials WHERE fallback_reason IS NOT NULL AND sampler <>"
         f" CASE fallback_reason WHEN '{FallbackReason.MANY_TRIALS.value}' THEN '{TPE}' ELSE '{RANDOM}' END",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, 'its fallback_reason is ' || coalesce(fallback_reason, 'not set') ||"
         " ', fallback_error ' || coalesce('is ' || fallback_error, 'is not set') AS wrong FROM trials"
         f" WHERE (coalesce(fallback_reason, '') = '{FallbackReason.FAILED.value}') <> (fallback_error IS NOT NULL)",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT id AS trial_id, 'its number is ' || number || ', its sampler ' || sampler || ', and its parameters'"
         " || ' were proposed for trial ' || proposed_for AS wrong FROM trials WHERE proposed_for IS NOT NULL"
@@ -171,17 +171,17 @@ RULES = (
         f" OR coalesce(fallback_reason, '{FallbackReason.MANY_TRIALS.value}') <> '{FallbackReason.MANY_TRIALS.value}'"
         f" OR sampler IN ('{ENQUEUED}', '{CLONED}', '{SAMPLER}'))",
     ),
-    Rule(
+    Invariant(
         "attempts",
         "SELECT a.trial_id, a.number AS attempt, 'an attempt of an imported trial' AS wrong FROM attempts a"
         f" JOIN trials t ON t.id = a.trial_id WHERE t.sampler = '{SAMPLER}'",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT s.id AS sweep_id, 'imported, but ' || s.state AS wrong FROM sweeps s"
         f" JOIN {_IMPORTED} i ON i.id = s.id WHERE s.state <> 'finished'",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, t.state || ' with ' || count(v.value) || ' values, of '"
         " || coalesce(json_array_length(s.spec, '$.metrics'), 0) || ' objectives of a sweep with several' AS wrong"
@@ -191,14 +191,14 @@ RULES = (
         " coalesce(json_array_length(s.spec, '$.metrics'), 0) OR max(v.position) <> count(v.value) - 1"
         " OR sum(CASE WHEN v.name <> json_extract(s.spec, '$.metrics[' || v.position || '].name') THEN 1 END) > 0",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, 'its value is ' || coalesce(CAST(t.value AS TEXT), 'none') || ', and ' || v.value"
         " || ' among all'"
         " AS wrong FROM trial_values v JOIN trials t ON t.id = v.trial_id"
         " WHERE (v.position = 0 AND v.value IS DISTINCT FROM t.value) OR abs(v.value) > 1.7976931348623157e308",
     ),
-    Rule(
+    Invariant(
         "results",
         "SELECT t.id AS trial_id, t.state || ', but has ' || n.what AS wrong FROM trials t JOIN"
         " (SELECT DISTINCT trial_id, 'a constraint' AS what FROM trial_constraints UNION"
@@ -206,35 +206,35 @@ RULES = (
         f" WHERE t.state NOT IN ({_OVER})",
     ),
     # Counts.
-    Rule(
+    Invariant(
         "counts",
         f"SELECT id AS sweep_id, counted || ' trials counted, run_cap is ' || run_cap AS wrong FROM {_COUNTS} s"
         " WHERE counted > run_cap",
     ),
-    Rule(
+    Invariant(
         "counts",
         "SELECT sweep_id, count(*) || ' trials are numbered ' || min(number) || ' to ' || max(number) AS wrong"
         " FROM trials GROUP BY sweep_id HAVING min(number) <> 0 OR max(number) <> count(*) - 1",
     ),
     # Sweeps.
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT id AS sweep_id, state || ', with wait_reason ' || wait_reason AS wrong FROM sweeps"
         f" WHERE wait_reason NOT IN ({_list(WaitReason)})"
         f" OR (wait_reason IS NOT NULL AND state NOT IN ({_list(_MAY_WAIT)}))",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT id AS sweep_id, 'there is no state ' || state AS wrong FROM sweeps"
         f" WHERE state NOT IN ({_list(SweepState)})",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT id AS sweep_id, state || ', ended_at is ' || coalesce(CAST(ended_at AS TEXT), 'not set') AS wrong"
         " FROM sweeps"
         f" WHERE (state IN ({_SWEEP_OVER})) <> (ended_at IS NOT NULL)",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT s.id AS sweep_id, t.id AS trial_id, 'the sweep is ' || s.state || ', the trial ' || t.state AS wrong"
         " FROM sweeps s JOIN trials t ON t.sweep_id = s.id"
@@ -242,7 +242,7 @@ RULES = (
         passing=True,
         note_when=(WHILE_STOPPED, NO_ROOM),
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT id AS sweep_id, 'running, with nothing running or runnable: ' || counted || ' of ' || run_cap"
         f" || ' counted' AS wrong FROM {_COUNTS} s WHERE state = 'running' AND counted >= run_cap"
@@ -251,7 +251,7 @@ RULES = (
         note_when=(WHILE_STOPPED, NO_ROOM),
     ),
     # Devices: each attempt must be placed after all earlier ones have ended, or left the device to send their files.
-    Rule(
+    Invariant(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'was placed before another attempt on this device'"
         " || ' had ended' AS wrong FROM (SELECT p.*, max(CASE WHEN ended_at IS NULL AND device_s IS NULL THEN"
@@ -262,7 +262,7 @@ RULES = (
     ),
     # An attempt on several devices has a row for each of them, that of rank 0 among them; one with several slots of a
     # device has a row for each slot.
-    Rule(
+    Invariant(
         "devices",
         "SELECT a.trial_id, a.number AS attempt, a.devices || ' devices, with ' || count(r.rank) || ' ranks, 0 to '"
         " || coalesce(CAST(max(r.rank) AS TEXT), 'none') AS wrong FROM attempts a LEFT JOIN attempt_ranks r"
@@ -272,14 +272,14 @@ RULES = (
         " OR max(r.rank) <> count(r.rank) - 1 OR count(DISTINCT r.device_id) <> count(r.rank)"
         " OR sum(CASE WHEN r.rank = 0 AND r.device_id = a.device_id THEN 1 ELSE 0 END) <> 1)",
     ),
-    Rule(
+    Invariant(
         "devices",
         "SELECT r.trial_id, r.number AS attempt, r.rank || ' is a rank of a missing attempt' AS wrong"
         " FROM attempt_ranks r LEFT JOIN attempts a ON a.trial_id = r.trial_id AND a.number = r.number"
         " WHERE a.number IS NULL",
     ),
     # The same by the clocks. These may have been set, so they alone prove nothing.
-    Rule(
+    Invariant(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
         " || ' s before another attempt on this device had ended, unless the clock was set meanwhile' AS wrong"
@@ -289,7 +289,7 @@ RULES = (
         note_when=(ALWAYS,),
     ),
     # Ensembles.
-    Rule(
+    Invariant(
         "ensembles",
         "SELECT e.id AS ensemble_id, m.version, t.id AS trial_id, 'a member is ' || t.state || ', with'"
         " || CASE WHEN f.name IS NULL THEN 'out' ELSE '' END || ' a model' AS wrong"
@@ -297,7 +297,7 @@ RULES = (
         " LEFT JOIN artifacts f ON f.trial_id = t.id AND f.name = 'model.safetensors'"
         " WHERE e.state <> 'retired' AND (t.state <> 'finished' OR f.name IS NULL)",
     ),
-    Rule(
+    Invariant(
         "ensembles",
         "SELECT m.ensemble_id, m.version, m.position, 'a member was started in ' || m.precision ||"
         " ' before its precision was measured' AS wrong"
@@ -305,33 +305,33 @@ RULES = (
         " WHERE r.epoch > 0 AND m.precision <> 'float32' AND m.measured_precision IS NULL GROUP BY m.id",
     ),
     # References that are not foreign keys.
-    Rule(
+    Invariant(
         "references",
         "SELECT m.trial_id, m.attempt, count(*) || ' metric points of a missing attempt' AS wrong"
         " FROM metrics m LEFT JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.attempt"
         f" JOIN trials t ON t.id = m.trial_id WHERE a.number IS NULL AND NOT (m.attempt = 0 AND t.sampler ="
         f" '{SAMPLER}') GROUP BY m.trial_id, m.attempt",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT f.trial_id, f.attempt, f.name, 'a file of a missing attempt' AS wrong"
         " FROM artifacts f LEFT JOIN attempts a ON a.trial_id = f.trial_id AND a.number = f.attempt"
         " WHERE a.number IS NULL",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT q.id AS enqueued_id, q.trial_id, 'enqueued for sweep ' || q.sweep_id || ', planned in sweep '"
         " || coalesce(CAST(t.sweep_id AS TEXT), 'none') AS wrong FROM enqueued q LEFT JOIN trials t ON t.id ="
         " q.trial_id"
         " WHERE q.trial_id IS NOT NULL AND coalesce(t.sweep_id, -1) <> q.sweep_id",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT w.sweep_id, w.trial_id, 'its search starts from a trial that is ' || t.state AS wrong"
         " FROM warm_trials w JOIN trials t ON t.id = w.trial_id"
         f" WHERE t.state NOT IN ({_COUNTED}) OR t.sweep_id = w.sweep_id",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT s.id AS sweep_id, 'its search starts from ' || count(w.trial_id) || ' trials, and '"
         " || json_extract(s.warm_start, '$.trials') || ' were chosen' AS wrong"
@@ -339,31 +339,31 @@ RULES = (
         " HAVING count(w.trial_id) <> coalesce(CAST(json_extract(s.warm_start, '$.trials') AS BIGINT), 0)",
     ),
     # Sweeps that wait for others. Names of sweeps are ids since their submission, so no cycle can arise.
-    Rule(
+    Invariant(
         "references",
         "SELECT sweep_id, predecessor_id, 'it waits for a sweep that is not older' AS wrong FROM sweep_predecessors"
         " WHERE predecessor_id >= sweep_id",
     ),
-    Rule(
+    Invariant(
         "references",
         "SELECT s.id AS sweep_id, 'its file names ' || coalesce(json_array_length(s.spec, '$.after'), 0)"
         " || ' predecessors, and it has ' || count(p.predecessor_id) AS wrong FROM sweeps s LEFT JOIN"
         " sweep_predecessors p ON p.sweep_id = s.id GROUP BY s.id"
         " HAVING count(p.predecessor_id) <> coalesce(json_array_length(s.spec, '$.after'), 0)",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT s.id AS sweep_id, 'it waits for its predecessors, but has '"
         " || CASE WHEN count(t.id) = 0 THEN 'none' ELSE 'trials' END AS wrong FROM sweeps s"
         " LEFT JOIN trials t ON t.sweep_id = s.id LEFT JOIN sweep_predecessors p ON p.sweep_id = s.id"
         " WHERE s.held AND (t.id IS NOT NULL OR p.sweep_id IS NULL) GROUP BY s.id",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT id AS sweep_id, 'it waits for its predecessors, but is ' || state AS wrong FROM sweeps"
         f" WHERE held AND state NOT IN ({_list(_MAY_BE_HELD)})",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT s.id AS sweep_id, t.id AS trial_id, 'its values of fix_from are those of a trial of sweep '"
         " || coalesce(CAST(t.sweep_id AS TEXT), 'none') || ' that is ' || coalesce(t.state, 'missing') AS wrong FROM"
@@ -372,13 +372,13 @@ RULES = (
         " AND (t.id IS NULL OR t.state <> 'finished' OR t.sweep_id <> CAST(json_extract(s.fixed, '$.sweep_id') AS"
         " BIGINT))",
     ),
-    Rule(
+    Invariant(
         "sweeps",
         "SELECT s.id AS sweep_id, 'it started with a fix_from whose values are not known' AS wrong FROM sweeps s"
         " WHERE json_type(s.spec, '$.fix_from') = 'object' AND NOT s.held",
     ),
     # A running trial has the grace period of its spec, so only requests that need no waiting are checked.
-    Rule(
+    Invariant(
         "requests",
         "SELECT id AS trial_id, requested || ' is still pending on a ' || state || ' trial' AS wrong FROM trials"
         " WHERE requested IS NOT NULL AND NOT (requested = 'stop' AND state = 'running')",

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
 from podium.db.queries.derived_trial_columns import DURATION_S, RUNNING_S
-from podium.db.queries.metric_figure_columns import MetricFigure
+from podium.db.queries.metric_summary_columns import MetricFigure
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, exists, func, select
 
 from podium.db.queries import curve_points, trial_groups
+from podium.db.queries.curve_downsampling import Band, XRange, band, thinned
 from podium.db.queries.curve_points import CurvePoints
-from podium.db.queries.curve_thinning import Band, XRange, band, thinned
-from podium.db.queries.curves import Condition, first_trials
+from podium.db.queries.learning_curves import Condition, first_trials
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
 from podium.db.schema.tables import metrics, non_finite_metrics, trials
 from podium.db.stores.metrics import MIN_POINTS

@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
-from podium.db.queries import trial_artifact_rows, trial_pages, trial_schedules
+from podium.db.queries import population_schedules, trial_artifact_rows, trial_pages
+from podium.db.queries.population_schedules import IntervalRow
 from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import Position
-from podium.db.queries.trial_schedules import IntervalRow
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import attempt_ranks, metric_summaries, sweeps
@@ -156,7 +156,7 @@ def read_batch(
     ends = _ends(connection, ids)
     own = _distributions(connection, ids)
     left = trial_artifact_rows.files_of(connection, ids)
-    trained = trial_schedules.of_trials(connection, ids)
+    trained = population_schedules.of_trials(connection, ids)
     several = attempt_ranks.devices_of_trials(connection, ids)
     logged = metric_summaries.all_of_trials(connection, ids)
     times = running_and_queued_s(connection, ids)

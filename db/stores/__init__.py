@@ -16,10 +16,10 @@ Modules:
     devices                              Devices with their running trials and ensemble members
     driver_statements                    Statements that are given to the driver as text, compiled once for each kind of
                                          database
+    ensemble_evaluations                 Evaluations of ensembles: queued by the api, run by the ensemble host
     ensemble_reader                      Reads ensembles, versions and members
     ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
-    evaluations                          Evaluations of ensembles: queued by the api, run by the ensemble host
-    events                               The event outbox: a change and its event are one transaction, and clients
+    event_outbox                         The event outbox: a change and its event are one transaction, and clients
                                          follow events by id
     fenced_database                      A database that refuses reads and writes when another process has taken over
     host_lease                           The lease of the ensemble host: one row with an epoch that fences out a
@@ -28,16 +28,15 @@ Modules:
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
     interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
-    intervals                            Intervals of the trials of populations: what each starts from, and how it ended
-    leader_lease                         The lease of the service that leads: its scheduler and its host may write
-    leadership                           Renews the lease of the service that leads, takes it when it has expired, or
+    leader_election                      Renews the lease of the service that leads, takes it when it has expired, or
                                          stands by
+    leader_lease                         The lease of the service that leads: its scheduler and its host may write
     member_candidates                    Trials that can be ensemble members, with their saved files
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
     nodes                                Nodes as their agents report them, and requests to leave
-    notifications                        The outbox of notifications: one row for each event and target
+    notification_outbox                  The outbox of notifications: one row for each event and target
     parameter_importances                Parameter importances of sweeps, as last computed
     predecessor_links                    The predecessors of sweeps: names become ids at submission; held sweeps are
                                          read and released
@@ -58,6 +57,7 @@ Modules:
     trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
     trial_feasibility                    The SQL condition of trials that violate no constraint
+    trial_intervals                      Intervals of the trials of populations: what each starts from, and how it ended
     trial_params                         Reads the parameters of trials, and their distributions
     trial_reader                         Reads trials with parameters, values, tags and the current attempt
     trial_values_constraints_attributes  Further values, constraints and attributes of ended trials

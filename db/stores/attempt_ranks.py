@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, update
 
 from podium.db.schema.tables import attempt_ranks, trials
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, RankEnded
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, RankEnded
 from podium.sweep.lifecycle.stored_sweeps import StoredRank
 from podium.sweep.protocol.slot_messages import event_from_json, event_to_json
 from podium.sweep.values.device import GangDevice

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempt_usage, attempts
 from podium.db.stores.driver_statements import DriverText, RowInsert
-from podium.sweep.lifecycle.recorded_changes import UsageSampled
+from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import FIELDS, UsageSample, merged_by
 

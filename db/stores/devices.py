@@ -20,10 +20,10 @@ from podium.db.schema.tables import (
     sweeps,
     trials,
 )
-from podium.db.stores import device_history, events
+from podium.db.stores import device_history, event_outbox
 from podium.db.stores.device_history import DeviceStateRow
-from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged, DeviceDrained
+from podium.db.stores.event_outbox import NewEvent
+from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_drain import DeviceDrain, drains_of
 from podium.sweep.values.device_state import DeviceState, RecordedState
@@ -103,7 +103,7 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
         device_history.add(connection, item.device_id, DeviceStateRow(item.at, RecordedState(item.state), item.reason))
         payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
-        events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
+        event_outbox.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
 
 def with_unsent_files(connection: Connection) -> set[str]:
@@ -123,7 +123,7 @@ def drain(connection: Connection, changes: Sequence[DeviceDrained]) -> None:
         values = {"device_id": item.device_id, "uuid": uuid, "reason": item.reason, "at": item.at}
         connection.execute(insert(devices_aside).values(values))
         payload = {"device": item.device_id, "reason": item.reason}
-        events.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
+        event_outbox.add(connection, [NewEvent(item.at, "device.drained", payload=payload)])
 
 
 def return_drained(connection: Connection, device_id: str) -> bool:

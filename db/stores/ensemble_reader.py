@@ -21,10 +21,10 @@ from podium.db.schema.tables import (
 from podium.db.stores import member_candidates
 from podium.db.stores.replicas import ReplicaRow
 from podium.db.stores.replicas import of_members as replicas_of
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import DEFAULT_MAX_LOSS_INCREASE, Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.member_precision import MeasuredPrecision
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import SweepState

@@ -16,9 +16,9 @@ from podium.db.schema.tables import (
     sweeps,
 )
 from podium.db.schema.tables import events as events_table
-from podium.db.stores import events
+from podium.db.stores import event_outbox
 from podium.db.stores.ensemble_reader import EnsembleRow, get
-from podium.db.stores.events import NewEvent
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.replicas import change as change_replica
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
 from podium.ensemble.values.member_precision import MeasuredPrecision
@@ -49,7 +49,7 @@ def create(
     }
     (ensemble_id,) = connection.execute(insert(ensembles).values(values).returning(ensembles.c.id)).one()
     _add_version(connection, ensemble_id, 1, version=version, at=at)
-    events.add(connection, [NewEvent(at, "ensemble.building", ensemble_id=ensemble_id, payload={"name": name})])
+    event_outbox.add(connection, [NewEvent(at, "ensemble.building", ensemble_id=ensemble_id, payload={"name": name})])
     return int(ensemble_id)
 
 
@@ -180,7 +180,7 @@ def _change_from(
     )
     if result.rowcount:
         payload = {"reason": reason}
-        events.add(connection, [NewEvent(at, f"ensemble.{state}", ensemble_id=ensemble_id, payload=payload)])
+        event_outbox.add(connection, [NewEvent(at, f"ensemble.{state}", ensemble_id=ensemble_id, payload=payload)])
 
 
 def _not_retired(connection: Connection, ensemble_id: int) -> EnsembleRow:
@@ -206,7 +206,7 @@ def _add_version_event(
 ) -> None:
     payload = {"version": number, **more}
     event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload=payload)
-    events.add(connection, [event])
+    event_outbox.add(connection, [event])
 
 
 def _add_version(connection: Connection, ensemble_id: int, number: int, version: NewVersion, at: float) -> None:

@@ -16,7 +16,7 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores.retention_plan import MODEL
 from podium.db.stores.trial_feasibility import FEASIBLE
-from podium.ensemble.values.candidates import TrialFiles
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState

@@ -22,7 +22,7 @@ from podium.db.stores import metric_summaries
 from podium.db.stores.driver_statements import DriverText, RowInsert
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import Curve, PointRow
-from podium.sweep.lifecycle.recorded_changes import MetricPoint
+from podium.sweep.lifecycle.database_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)
 NonFinite = dict[str, list[tuple[int, str]]]  # by metric, steps with `nan`, `inf` or `-inf`

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Row, delete, select, update
 from podium.db.schema.dialect import insert
 from podium.db.schema.tables import devices as device_table
 from podium.db.schema.tables import nodes as table
-from podium.db.stores import devices, events
+from podium.db.stores import devices, event_outbox
 from podium.db.stores.devices import DeviceRow
-from podium.db.stores.events import NewEvent
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
@@ -196,4 +196,4 @@ def _return_leaving(connection: Connection, name: str) -> None:
 
 
 def _add_event(connection: Connection, kind: str, name: str, at: float, **payload: object) -> None:
-    events.add(connection, [NewEvent(at, f"node.{kind}", payload={"node": name, **payload})])
+    event_outbox.add(connection, [NewEvent(at, f"node.{kind}", payload={"node": name, **payload})])

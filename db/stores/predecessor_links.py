@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Row, insert, select, update
 
 from podium.db.schema.tables import sweep_predecessors, sweeps, trial_params, trials
-from podium.db.stores import events, warm_starts
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox, warm_starts
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.db.stores.trial_params import params_of
+from podium.sweep.lifecycle.database_changes import SweepReleased
 from podium.sweep.lifecycle.held_sweeps import (
     BestTrial,
     HeldSweep,
@@ -21,7 +22,6 @@ from podium.sweep.lifecycle.held_sweeps import (
     release_or_wait,
     with_fixed_values,
 )
-from podium.sweep.lifecycle.recorded_changes import SweepReleased
 from podium.sweep.spec.predecessors import FixFrom, SweepReference
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
@@ -208,7 +208,7 @@ def _release(connection: Connection, held: HeldSweep, change: SweepReleased) -> 
     if (warm_start := warm_starts.select_for(connection, spec)) is not None:
         warm_starts.add(connection, held.sweep_id, warm_start)
     payload = {"by_client": change.by_client, "fixed": None if fixed is None else json.loads(fixed.to_json())}
-    events.add(connection, [NewEvent(change.at, "sweep.released", held.sweep_id, payload=payload)])
+    event_outbox.add(connection, [NewEvent(change.at, "sweep.released", held.sweep_id, payload=payload)])
 
 
 def release_for_client(connection: Connection, sweep_id: int, at: float) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas, trials
-from podium.ensemble.values.candidates import member_name
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, RUNNING_STATES, MemberState
+from podium.ensemble.values.member_candidate import member_name
 from podium.sweep.lifecycle.pending_commands import MemberDevices
 
 

@@ -37,8 +37,8 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.schema.tables import events as events_table
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.ensemble_states import EnsembleState
@@ -132,7 +132,7 @@ def mark_for_removal(
             connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
         if rows:
             event = NewEvent(at, "trial.not_kept", each.sweep_id, each.trial_id, payload={"reason": reason})
-            events.add(connection, [event])
+            event_outbox.add(connection, [event])
 
 
 def marked_for_removal(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[RemovableFiles]:

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, func, select, update
 
 from podium.db.schema.tables import enqueued, trials
 from podium.db.schema.tables import sweeps as sweep_table
-from podium.db.stores import budget_usage_reader, events, sweeps
-from podium.db.stores.events import NewEvent
+from podium.db.stores import budget_usage_reader, event_outbox, sweeps
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.lifecycle.allowed_commands import SweepCommand, next_sweep_state
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, continuation_advice, exhausted_reason
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import ConflictError, NotPossibleError
@@ -103,7 +103,7 @@ def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any],
         connection.execute(update(sweep_table).where(sweep_table.c.id == row.id).values(changed))
         shown = {name: values.get(name, getattr(row, name)) for name in ("run_cap", "priority")}
         budget = {"budget": json.loads(values["terms"])} if "terms" in changed else {}
-        events.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=shown | budget)])
+        event_outbox.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=shown | budget)])
 
 
 def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:

@@ -16,13 +16,13 @@ from sqlalchemy import Connection, Table, func, select
 
 from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, trial_params, trial_values, trials
 from podium.db.schema.tables import sweeps as sweep_table
-from podium.db.stores import events, sweeps
+from podium.db.stores import event_outbox, sweeps
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.driver_statements import RowInsert
-from podium.db.stores.events import NewEvent
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.metric_summaries import PointRow
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
-from podium.sweep.lifecycle.sweep_import import SAMPLER, ImportedTrial, SweepImport
+from podium.sweep.lifecycle.imported_sweep import SAMPLER, ImportedSweep, ImportedTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.states import SweepState
 
@@ -49,7 +49,7 @@ class PreparedImport:
     ended_at: float
 
 
-def prepare(imported: SweepImport, at: float) -> PreparedImport:
+def prepare(imported: ImportedSweep, at: float) -> PreparedImport:
     """Build all rows. Raises `InvalidSpecError`."""
     started = [trial.started_at for trial in imported.trials if trial.started_at is not None]
     ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]
@@ -138,4 +138,4 @@ def _finish(connection: Connection, sweep_id: int, prepared: PreparedImport, at:
         "ended_at": prepared.ended_at,
     }
     connection.execute(sweep_table.update().where(sweep_table.c.id == sweep_id).values(values))
-    events.add(connection, [NewEvent(at, "sweep.finished", sweep_id=sweep_id, payload={"reason": reason})])
+    event_outbox.add(connection, [NewEvent(at, "sweep.finished", sweep_id=sweep_id, payload={"reason": reason})])

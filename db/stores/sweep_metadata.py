@@ -9,9 +9,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from podium.db.schema import dialect
 from podium.db.schema.tables import sweep_stars, sweep_tags, sweeps
-from podium.db.stores import events
+from podium.db.stores import event_outbox
 from podium.db.stores import sweeps as sweep_store
-from podium.db.stores.events import NewEvent
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.errors import ConflictError
 from podium.sweep.values.note_and_tag_checks import check_count, checked_tags
@@ -81,7 +81,7 @@ def change(connection: Connection, sweep_id: int, changes: DetailChanges, user: 
     if changes.starred is not None and changes.starred != known.starred:
         _set_star(connection, sweep_id, user, starred=changes.starred)
     if payload:
-        events.add(connection, [NewEvent(at, "sweep.described", sweep_id, payload={**payload, "by": user})])
+        event_outbox.add(connection, [NewEvent(at, "sweep.described", sweep_id, payload={**payload, "by": user})])
 
 
 def _changed_columns(row: SweepRow, changes: DetailChanges, at: float) -> dict[str, object]:

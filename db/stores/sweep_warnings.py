@@ -9,9 +9,9 @@ from sqlalchemy import Connection, and_, delete, exists, select
 
 from podium.db.schema.dialect import insert
 from podium.db.schema.tables import sweep_warnings, sweeps
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import SweepWarned
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
+from podium.sweep.lifecycle.database_changes import SweepWarned
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def change(connection: Connection, changes: Sequence[SweepWarned]) -> None:
             values = {"message": item.message, "at": item.at}
             statement = insert(sweep_warnings).values(sweep_id=item.sweep_id, code=item.code.value, **values)
             connection.execute(statement.on_conflict_do_update(index_elements=["sweep_id", "code"], set_=values))
-    events.add(
+    event_outbox.add(
         connection,
         [
             NewEvent(item.at, "sweep.warning", item.sweep_id, payload={"code": item.code, "message": item.message})

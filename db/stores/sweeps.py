@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, insert, or_, select, update
 
 from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweep_tags, sweeps, trials
-from podium.db.stores import events, sweep_warnings
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox, sweep_warnings
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.errors import ConflictError, NotFoundError
 from podium.sweep.values.states import (
@@ -139,7 +139,7 @@ def accept(
         connection.execute(insert(sweep_tags), [{"sweep_id": sweep_id, "tag": tag} for tag in spec.tags])
     if file is not None:
         connection.execute(insert(sweep_files).values(sweep_id=sweep_id, text=file))
-    events.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
+    event_outbox.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
     return sweep_id, True
 
 
@@ -173,7 +173,7 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             if item.old_state is SweepState.FAILED:
                 _reset_failures(connection, item.sweep_id)
             kind = "sweep.reason" if item.old_state is item.state else f"sweep.{item.state}"
-            events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=why)])
+            event_outbox.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=why)])
         elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
             paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
             began = func.coalesce(sweeps.c.started_at, item.at)
@@ -196,7 +196,7 @@ def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: f
     """Record why the ensemble of the `ensemble:` block cannot be built; it is not retried."""
     result = connection.execute(update(sweeps).where(sweeps.c.id == sweep_id).values(ensemble_error=reason))
     if result.rowcount:
-        events.add(connection, [NewEvent(at, "sweep.ensemble_failed", sweep_id, payload={"reason": reason})])
+        event_outbox.add(connection, [NewEvent(at, "sweep.ensemble_failed", sweep_id, payload={"reason": reason})])
 
 
 def get(connection: Connection, sweep_id: int) -> SweepRow:

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, ScalarSelect, delete, insert, select
 
 from podium.db.schema import dialect
 from podium.db.schema.tables import trial_notes, trial_tags
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 
 TrialIds = Sequence[int] | ScalarSelect[int]
 
@@ -49,4 +49,4 @@ def set_tags(connection: Connection, trial_id: int, tags: Iterable[str]) -> None
 
 def add_event(connection: Connection, sweep_id: int, trial_id: int, payload: dict[str, object], at: float) -> None:
     """Add the event of a changed note or changed tags."""
-    events.add(connection, [NewEvent(at, "trial.noted", sweep_id, trial_id, payload=payload)])
+    event_outbox.add(connection, [NewEvent(at, "trial.noted", sweep_id, trial_id, payload=payload)])

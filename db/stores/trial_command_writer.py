@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from podium.db.schema.tables import enqueued, trial_params, trials
-from podium.db.stores import events, sweep_command_writer, sweeps, trial_annotations, trial_reader
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox, sweep_command_writer, sweeps, trial_annotations, trial_reader
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.trial_params import distributions_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.allowed_commands import (
@@ -128,4 +128,4 @@ def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
 
 def _add_event(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
     payload = {"number": trial.number, **payload}
-    events.add(connection, [NewEvent(at, "trial.requested", trial.sweep_id, trial.id, payload=payload)])
+    event_outbox.add(connection, [NewEvent(at, "trial.requested", trial.sweep_id, trial.id, payload=payload)])

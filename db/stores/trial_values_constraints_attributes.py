@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, ScalarSelect, Table, bindparam, delete, insert, select
 
 from podium.db.schema.tables import trial_attrs, trial_constraints, trial_values
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded
+from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.values.states import TrialState
 
 TrialIds = Sequence[int] | ScalarSelect[int]

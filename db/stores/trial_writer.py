@@ -11,10 +11,10 @@ from sqlalchemy import Boolean, Connection, bindparam, case, func, insert, updat
 from podium.db.schema import dialect
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
-from podium.db.stores import attempt_ranks, events, trial_values_constraints_attributes
+from podium.db.stores import attempt_ranks, event_outbox, trial_values_constraints_attributes
 from podium.db.stores.driver_statements import DriverStatement
-from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.db.stores.event_outbox import NewEvent
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -167,7 +167,7 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
         connection,
         [{"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_at": item.at} for item in placed],
     )
-    events.add(
+    event_outbox.add(
         connection,
         [
             NewEvent(
@@ -251,11 +251,11 @@ def release(connection: Connection, released: Sequence[AttemptReleased]) -> None
         {"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_device_s": item.device_s} for item in released
     ]
     _RELEASE.execute_many(connection, rows)
-    events.add(
+    event_outbox.add(
         connection,
         [
             NewEvent(
-                item.at, events.TRIAL_SENDING, item.sweep_id, item.key.trial_id,
+                item.at, event_outbox.TRIAL_SENDING, item.sweep_id, item.key.trial_id,
                 payload={"number": item.number, "attempt": item.key.attempt},
             )
             for item in released
@@ -278,7 +278,7 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
         event = NewEvent(
             item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id, payload=payload
         )
-        events.add(connection, [event])
+        event_outbox.add(connection, [event])
 
 
 def _ended_row(item: AttemptEnded) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def clear_requests(connection: Connection, moot: Sequence[RequestObsolete]) -> N
 
 
 def _add_events(connection: Connection, changed: Sequence[TrialDropped | TrialRetried], state: TrialState) -> None:
-    events.add(
+    event_outbox.add(
         connection,
         [
             NewEvent(item.at, f"trial.{state}", item.sweep_id, item.trial_id, payload={"number": item.number})

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.building import selection
-from podium.ensemble.building.selection import Candidate, Selection
+from podium.ensemble.building import member_selection
+from podium.ensemble.building.member_selection import Candidate, Selection
 from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, VersionBuilder
 from podium.ensemble.scoring.combine import combine
-from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
-from podium.ensemble.values.candidates import TrialFiles
+from podium.ensemble.scoring.missing_member_scores import Scores, scores_of
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.used_splits import used_splits
 from podium.sweep.values.errors import EnsembleError
 
@@ -106,7 +106,7 @@ def _pool(found: Decision, request: EnsembleRequest) -> tuple[int, ...]:
     if request.select is Select.EXPLICIT:
         return tuple(range(len(found.usable)))
     candidates = [Candidate(t.trial_id, t.number, t.value) for t in found.usable if t.value is not None]
-    pool = selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), found.usable[0].goal).chosen
+    pool = member_selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), found.usable[0].goal).chosen
     return (*pool, *(position for position in found.chosen.chosen if position not in pool))
 
 
@@ -198,9 +198,9 @@ def _order(request: EnsembleRequest, found: Decision, pool: Sequence[int], known
     if request.select is Select.TOP_K:
         return list(pool[: max(SIZES, len(chosen.chosen))]), len(chosen.chosen)
     if request.select is Select.DIVERSE:
-        finite = selection.finite_candidates(known.predictions)
+        finite = member_selection.finite_candidates(known.predictions)
         wanted = max(min(SIZES, len(finite)), len(chosen.chosen))
-        more = selection.diverse(known.predictions, known.targets, k=wanted, task=found.architecture.task)
+        more = member_selection.diverse(known.predictions, known.targets, k=wanted, task=found.architecture.task)
         same = more.reindexed(pool).chosen
         if same[: len(chosen.chosen)] == chosen.chosen:  # may differ, since fewer rows are used
             return list(same), len(chosen.chosen)

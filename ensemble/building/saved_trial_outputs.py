@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_spec import Split, Task
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
+from podium.sweep.runtime.safe_file_reads import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import ChangedDataError, EnsembleError, FileStoreError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
 from podium.sweep.values.saved_network_manifest import (
@@ -109,7 +109,7 @@ def read_architecture(path: Path, data: DataDirectory | None = None) -> Architec
 def _metadata(path: Path, data: DataDirectory | None) -> dict[str, str]:
     """Raises `OSError`, `EnsembleError`, and the exceptions of safetensors for a damaged file."""
     try:
-        stored = None if data is None else artifact_requests.header(data, path)
+        stored = None if data is None else artifact_client.header(data, path)
     except FileStoreError as error:
         raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
     if stored is not None:
@@ -185,7 +185,7 @@ def check_model(path: Path, sha256: str, data: DataDirectory) -> None:
 def _ensure(data: DataDirectory, path: Path) -> None:
     """Fetch a file that is only in the object store. Raises `EnsembleError`."""
     try:
-        artifact_requests.ensure(data, path)
+        artifact_client.ensure(data, path)
     except (FileStoreError, OSError) as error:
         raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.building import saved_trial_outputs, selection
+from podium.ensemble.building import member_selection, saved_trial_outputs
+from podium.ensemble.building.member_selection import Candidate, Selection
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.scoring import fitting
-from podium.ensemble.values.candidates import TrialFiles
+from podium.ensemble.scoring import combination_fitting
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
     REGRESSION_RULES,
@@ -26,6 +25,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     majority,
 )
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.new_version import NewVersion
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
@@ -109,8 +109,10 @@ class VersionBuilder:
         candidates = [Candidate(t.trial_id, t.number, t.value) for t in usable if t.value is not None]
         goal = usable[0].goal
         if request.select is Select.TOP_K:
-            return selection.top_k(candidates, _member_count(request.k, len(candidates), allow_fewer=allow_fewer), goal)
-        pool = selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), goal).chosen
+            return member_selection.top_k(
+                candidates, _member_count(request.k, len(candidates), allow_fewer=allow_fewer), goal
+            )
+        pool = member_selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), goal).chosen
         return self._select_by_predictions(request, usable, pool, allow_fewer=allow_fewer)
 
     def _select_by_predictions(
@@ -120,11 +122,11 @@ class VersionBuilder:
         trials = [usable[position] for position in pool]
         architecture = self._common_architecture(trials)
         predictions, targets = self.predictions(trials, architecture, Split.VALIDATION)
-        k = _member_count(request.k, len(selection.finite_candidates(predictions)), allow_fewer=allow_fewer)
+        k = _member_count(request.k, len(member_selection.finite_candidates(predictions)), allow_fewer=allow_fewer)
         if request.select is Select.GREEDY:
-            found = selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
+            found = member_selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
         else:
-            found = selection.diverse(predictions, targets, k=k, task=architecture.task)
+            found = member_selection.diverse(predictions, targets, k=k, task=architecture.task)
         return found.reindexed(pool)
 
     def _common_architecture(self, trials: Sequence[TrialFiles]) -> Architecture:
@@ -182,7 +184,7 @@ class VersionBuilder:
             return Combination(found.task, request.combine, tuple(weights))
         predictions, targets = self.predictions(members, found, request.fit_on)
         fixed = None if request.combine is Rule.WEIGHTED and not given else weights
-        return fitting.fit(
+        return combination_fitting.fit(
             request.combine,
             found.task,
             predictions,

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerHandle, WorkerLauncher
-from podium.ensemble.host.node_messages import HOST_SILENCE_S, KillWorkersExcept, encode_request
 from podium.ensemble.host.node_worker_handle import NodeWorkerHandle
+from podium.ensemble.host.node_worker_messages import HOST_SILENCE_S, KillWorkersExcept, encode_request
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerHandle, WorkerLauncher
 from podium.sweep.runtime.certificate_pin import is_pinned
 from podium.sweep.values.errors import EnsembleError, PodiumError
 
@@ -34,7 +34,7 @@ Agents = Callable[[], dict[str, AgentAddress]]  # by the name of the node; as la
 
 
 class ClusterWorkerLauncher:
-    """Implements `podium.ensemble.host.launcher_interface.WorkerLauncher`.
+    """Implements `podium.ensemble.host.worker_launcher_interface.WorkerLauncher`.
 
     Args:
         local: Launches workers on this machine.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_reader, evaluations
-from podium.db.stores.evaluations import EvaluationRow
+from podium.db.stores import ensemble_evaluations, ensemble_reader
+from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.ensemble.host.evaluator import Evaluator
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.service_settings import ServiceSettings
@@ -30,13 +30,13 @@ class EvaluationQueue:
         if not self._recovered:
             self._recover()
         with self._database.read() as connection:
-            queued = evaluations.queued(connection)
+            queued = ensemble_evaluations.queued(connection)
         for evaluation in queued:
             self._evaluate(evaluation)
 
     def _recover(self) -> None:
         with self._database.write() as connection:
-            lost = evaluations.recover(connection, self._clock.wall_s())
+            lost = ensemble_evaluations.recover(connection, self._clock.wall_s())
         for evaluation_id in lost:
             self._forget_rows(evaluation_id)
         self._recovered = True
@@ -44,7 +44,7 @@ class EvaluationQueue:
     def _evaluate(self, evaluation: EvaluationRow) -> None:
         result, reason = None, ""
         with self._database.write() as connection:
-            evaluations.begin(connection, evaluation.id, self._clock.wall_s())
+            ensemble_evaluations.begin(connection, evaluation.id, self._clock.wall_s())
         try:
             with self._database.read() as connection:
                 row = ensemble_reader.get(connection, evaluation.ensemble_id)
@@ -55,7 +55,7 @@ class EvaluationQueue:
             log.exception("evaluation %d failed", evaluation.id)
             reason = f"{type(error).__name__}: {error}; see the host's log"
         with self._database.write() as connection:
-            evaluations.finish(connection, evaluation.id, result, reason, at=self._clock.wall_s())
+            ensemble_evaluations.finish(connection, evaluation.id, result, reason, at=self._clock.wall_s())
         self._forget_rows(evaluation.id)
 
     def _forget_rows(self, evaluation_id: int) -> None:

@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
-from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.host.measuring_process import Measure
 from podium.ensemble.host.precision_decisions import worker_threads
+from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split
 from podium.ensemble.values.used_splits import used_splits
-from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
 from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock

@@ -19,11 +19,11 @@ from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWo
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
-from podium.ensemble.host.launcher_interface import WorkerLauncher
-from podium.ensemble.host.measuring_process import MeasuringProcesses
 from podium.ensemble.host.precision_decisions import PrecisionDecisions
+from podium.ensemble.host.precision_measurement_runner import PrecisionMeasurementRunner
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
+from podium.ensemble.host.worker_launcher_interface import WorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
@@ -51,7 +51,7 @@ def run(settings: ServiceSettings) -> None:
     )
     launcher = _launcher(settings, database, heartbeat)
     host = HostLoop(settings, database, launcher, clock)
-    measuring = MeasuringProcesses(settings, database)
+    measuring = PrecisionMeasurementRunner(settings, database)
     evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings, measuring.measure), clock)
     sweep_ensembles = SweepEnsembleBuilder(database, VersionBuilder(settings.data), settings.data, clock)
     precisions = PrecisionDecisions(settings, database, measuring.measure, on_decided=host.wake)

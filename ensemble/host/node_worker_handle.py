@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.host.node_messages import (
+from podium.ensemble.host.node_worker_messages import (
     PING_S,
     SILENT_S,
     FindWorker,
@@ -23,6 +22,7 @@ from podium.ensemble.host.node_messages import (
     decode_status,
     encode_request,
 )
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import EXIT, PING, Phase
 from podium.sweep.values.errors import PodiumError
 
@@ -46,7 +46,7 @@ TIMES = FollowTimes()
 
 
 class NodeWorkerHandle:
-    """Implements `podium.ensemble.host.launcher_interface.WorkerHandle`."""
+    """Implements `podium.ensemble.host.worker_launcher_interface.WorkerHandle`."""
 
     def __init__(
         self, config: WorkerConfig, connect: Connect, on_change: OnChange, *, launch: bool, times: FollowTimes = TIMES

@@ -10,11 +10,11 @@ from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.db.stores.ensemble_reader import MemberRow, VersionRow
 from podium.ensemble.building import saved_trial_outputs
-from podium.ensemble.host.measuring_process import Measure
+from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Split
 from podium.ensemble.values.member_precision import MeasuredPrecision, choose
-from podium.ensemble.worker.measurement_messages import MeasurementRequest
 from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
 from podium.sweep.values.errors import EnsembleError
 

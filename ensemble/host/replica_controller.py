@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from podium.db.schema.engine import Database
-from podium.db.stores import devices, ensemble_reader, ensemble_writer, events, nodes, replicas
-from podium.db.stores.events import NewEvent
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_outbox, nodes, replicas
+from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.building.saved_trial_outputs import model_path
 from podium.ensemble.host import member_placement
-from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s
 from podium.ensemble.host.member_placement import DeviceOccupancy
 from podium.ensemble.host.precision_decisions import worker_threads
 from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
+from podium.ensemble.host.worker_launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
@@ -340,7 +340,7 @@ class ReplicaController:
                 payload = {"version": spec.key.version, "members": positions, "reason": reason}
                 kind = f"ensemble.member_{state.value}"
                 event = NewEvent(self._clock.wall_s(), kind, ensemble_id=spec.key.ensemble_id, payload=payload)
-                events.add(connection, [event])
+                event_outbox.add(connection, [event])
 
 
 def _undecided(spec: ReplicaSpec) -> str:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import COMPILE, EXIT, PING, Phase, WorkerReport
 from podium.sweep.process_template.template_client import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
@@ -58,7 +58,7 @@ class _Watcher:
 
 
 class ForkedWorkerHandle:
-    """Implements `podium.ensemble.host.launcher_interface.WorkerHandle`."""
+    """Implements `podium.ensemble.host.worker_launcher_interface.WorkerHandle`."""
 
     def __init__(self, config: WorkerConfig, connection: socket.socket, watcher: _Watcher, on_change: OnChange) -> None:
         connection.setblocking(False)
@@ -134,7 +134,7 @@ class ForkedWorkerHandle:
 
 
 class TemplateWorkerLauncher:
-    """Implements `podium.ensemble.host.launcher_interface.WorkerLauncher`.
+    """Implements `podium.ensemble.host.worker_launcher_interface.WorkerLauncher`.
 
     Args:
         runtime: The folder of the sockets.

@@ -11,7 +11,7 @@ from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import EnsembleError
 
 MAX_KEPT_BYTES = 8 << 30

@@ -19,8 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.host.node_messages import (
+from podium.ensemble.host.node_worker_messages import (
     MAX_REQUEST_BYTES,
     SILENT_S,
     FindWorker,
@@ -28,6 +27,7 @@ from podium.ensemble.host.node_messages import (
     decode_request,
     encode_status,
 )
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import EXIT, Phase, TlsListening
 from podium.ensemble.worker.model_file import ModelFile
 from podium.sweep.runtime.certificate_pin import fingerprint, listening_context, read_certificate

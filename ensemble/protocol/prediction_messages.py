@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from podium.ensemble.values.finite import all_finite
+from podium.ensemble.values.finite_check import all_finite
 
 MAX_ELEMENTS = 64 * 2**20
 MAX_ITEMS = 4096  # in one message

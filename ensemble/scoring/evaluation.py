@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.scoring import fitting, score_checks
+from podium.ensemble.scoring import combination_fitting, score_input_checks
+from podium.ensemble.scoring.best_member_comparison import Comparison, compare_labels, compare_values
 from podium.ensemble.scoring.calibration_error import ReliabilityBin, calibration_error, equal_mass, equal_width
 from podium.ensemble.scoring.combine import combine, uncertainty
-from podium.ensemble.scoring.comparison import Comparison, compare_labels, compare_values
-from podium.ensemble.scoring.degradation import Degradation, degradation
+from podium.ensemble.scoring.missing_member_scores import Degradation, degradation
 from podium.ensemble.scoring.scores import (
     ClassificationScores,
     Predictions,
@@ -99,13 +99,13 @@ def evaluate(
     call the members. Raises `EnsembleError` if
     the inputs cannot be scored.
     """
-    score_checks.check(split, predictions, targets, combination, names=names)
-    score_checks.check_positions(len(predictions), quorum=quorum, best_member=best_member)
+    score_input_checks.check(split, predictions, targets, combination, names=names)
+    score_input_checks.check_positions(len(predictions), quorum=quorum, best_member=best_member)
     if calibration is not None:
-        score_checks.check("calibration", *calibration, combination, outputs=predictions.shape[2], names=names)
+        score_input_checks.check("calibration", *calibration, combination, outputs=predictions.shape[2], names=names)
     if combined is None:
         combined = combine(combination, predictions, range(len(predictions)))
-    score_checks.check_answers(f"{split}: the ensemble", combined, predictions.shape[1:], combination.task)
+    score_input_checks.check_answers(f"{split}: the ensemble", combined, predictions.shape[1:], combination.task)
     classification = combination.task is Task.CLASSIFICATION
     compare = compare_labels if classification else compare_values
     return Evaluation(
@@ -172,7 +172,7 @@ def _temperature(combination: Combination, calibration: Calibration | None) -> f
     if calibration is None:
         return None
     predictions, targets = calibration
-    return fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
+    return combination_fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
 
 
 def _calibration_errors(

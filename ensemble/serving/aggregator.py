@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.expiry_reserve import ExpiryReserve
-from podium.ensemble.serving.input_summary import InputSummary
+from podium.ensemble.serving.deadline_margin import DeadlineMargin
+from podium.ensemble.serving.input_feature_statistics import InputFeatureStatistics
 from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
@@ -44,13 +44,13 @@ class Aggregator:
         self, transport: Transport | None = None, timer: Timer | None = None,
         on_death: Callable[[], None] | None = None, *,
         limits: AggregatorLimits | None = None, rng: random.Random | None = None,
-        expiry_reserve: ExpiryReserve | None = None,
+        deadline_margin: DeadlineMargin | None = None,
     ) -> None:  # fmt: skip
         self.counts = AggregatorCounts()
         self._transport = transport or SocketTransport()
         self._timer = timer or LoopTimer()
         self._limits = limits or AggregatorLimits()
-        self._expiry_reserve = expiry_reserve or ExpiryReserve()
+        self._expiry_reserve = deadline_margin or DeadlineMargin()
         # A random first id: a reply to a request of an earlier gateway process must not match.
         self._request_ids = itertools.count(secrets.randbits(48) << 14)
         self._links = ReplicaLinks(
@@ -60,7 +60,7 @@ class Aggregator:
         self._to_flush: dict[ReplicaLink, None] = {}  # links with queued requests
         self._answered: list[PendingRequest] = []  # every call is complete; joined together
         self.ensembles = ServedEnsembles(self._can_serve, rng)
-        self.inputs = InputSummary()
+        self.inputs = InputFeatureStatistics()
         self._in_flight: dict[int, PendingRequest] = {}  # admitted requests without an outcome, by request id
         self._in_flight_bytes = 0
         self._hedge_credit = 0.0  # hedges that may be sent

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts, EnsembleCounts, MemberCounts
-from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.serving.latency_statistics import LatencyWindow, quantiles
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.values.ensemble_states import MemberState

@@ -14,7 +14,7 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.serving.pending_request import MemberCall, PendingRequest
 from podium.ensemble.values.ensemble_snapshot import Combination, Snapshot
 from podium.ensemble.values.ensemble_spec import Mode, Rule
-from podium.ensemble.values.finite import all_finite
+from podium.ensemble.values.finite_check import all_finite
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 

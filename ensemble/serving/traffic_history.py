@@ -14,7 +14,7 @@ import orjson
 
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
 from podium.ensemble.serving.gateway_counters import GatewayCounters
-from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.values.prediction import Outcome
 
 MINUTES = 24 * 60

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from podium.ensemble.values.candidates import member_name
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
+from podium.ensemble.values.member_candidate import member_name
 
 
 @dataclass(frozen=True, slots=True)

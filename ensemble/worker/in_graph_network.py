@@ -23,7 +23,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.plan_selection import (
     MARGIN,
     SIZES,

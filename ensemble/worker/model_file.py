@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.regular_files import display_path
+from podium.sweep.runtime.safe_file_reads import display_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import int8_linear, lower_precision, network_stages, user_networks
+from podium.ensemble.worker import int8_linear, network_stages, precision_conversion, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.model_file import ModelFile
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import models, weight_files
 from podium.sweep.networks.flat_input_adapter import check_rows
@@ -110,7 +110,7 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
     except Exception as error:
         raise EnsembleError(f"{one.file.called} is not a Podium model: {error}") from error
     device, precision = _device_and_precision(one.file)
-    model = network_stages.place(lower_precision.convert_built_in(model, precision), _devices(one.file))
+    model = network_stages.place(precision_conversion.convert_built_in(model, precision), _devices(one.file))
     network = ServingModule(model, task).eval()
     int8_linear.check(network)
     return PlacedNetwork(network, device, one.file.device_index, precision=precision)
@@ -119,7 +119,7 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
 def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetwork:
     """Place a user's network. Its outputs need no conversion."""
     device, precision = _device_and_precision(one.file)
-    network = lower_precision.convert_users(rebuilt.network, precision)
+    network = precision_conversion.convert_users(rebuilt.network, precision)
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
     network.network = network_stages.place(network.network, _devices(one.file))
@@ -140,5 +140,5 @@ def _device(index: int) -> torch.device:
 def _device_and_precision(file: ModelFile) -> tuple[torch.device, Precision]:
     device = _device(file.device_index)
     precision = Precision(file.precision)
-    lower_precision.check_device(precision, device)
+    precision_conversion.check_device(precision, device)
     return device, precision

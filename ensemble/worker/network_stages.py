@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from podium.sweep.parallel import stage_split
+from podium.sweep.parallel import pipeline_stage_split
 from podium.sweep.values.errors import EnsembleError
 
 
@@ -44,7 +44,7 @@ def place(network: nn.Module, devices: Sequence[torch.device]) -> nn.Module:
     layers = list(network)
     if len(layers) < len(devices):
         raise EnsembleError(f"the network has {len(layers)} layers, and cannot span {len(devices)} devices")
-    starts = [0, *stage_split.balanced([_bytes(layer) for layer in layers], len(devices)), len(layers)]
+    starts = [0, *pipeline_stage_split.balanced([_bytes(layer) for layer in layers], len(devices)), len(layers)]
     stages = [nn.Sequential(*layers[first:beyond]) for first, beyond in itertools.pairwise(starts)]
     _check_not_shared(stages)
     return Stages(stages, devices)

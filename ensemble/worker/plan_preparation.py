@@ -21,7 +21,7 @@ from typing import NoReturn
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import die_with_parent
-from podium.sweep.runtime.session_priority import lower_priority_of_session
+from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
 
 NICENESS = 10  # added to that of the worker: predictions run first, and trials, which have 15, later
 SESSION_NICENESS = 3  # that of a trial's session is 5

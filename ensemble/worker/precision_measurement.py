@@ -27,10 +27,10 @@ from podium.ensemble.scoring.scores import hits, log_losses, squared_errors
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.values.member_precision import LATENCY_ROWS, PrecisionFigures
-from podium.ensemble.worker import forked_process
-from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
+from podium.ensemble.worker import forked_process_setup
 from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.data.datasets import SplitInputs
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.memory_and_disk_usage import private_memory
@@ -62,7 +62,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         owner: At end-of-file when Ray's guardian has exited; then this process exits, too.
     """
     result, output = descriptors
-    forked_process.set_up("podium-measure", output, owner)
+    forked_process_setup.set_up("podium-measure", output, owner)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     request = MeasurementRequest.from_json(arguments[0])
     torch.set_num_threads(request.threads)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.worker import forked_process, plan_preparation, plan_transfer
+from podium.ensemble.worker import forked_process_setup, plan_preparation, plan_transfer
 from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.network_loading import SingleNetwork, load
@@ -39,7 +39,7 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
         owner: At end-of-file when Ray's guardian has exited; then this process exits, too.
     """
     listening, output = descriptors
-    forked_process.set_up("podium-member", output, owner)
+    forked_process_setup.set_up("podium-member", output, owner)
     assignment = WorkerAssignment.from_json(arguments[0])
     logging.basicConfig(
         level=logging.INFO, format=f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s", force=True

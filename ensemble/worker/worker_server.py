@@ -35,7 +35,7 @@ from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.control_messages import TlsListening
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.message_server import MessageServer
-from podium.ensemble.worker.network_interface import Network, NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.persistent_failures import FailureTracker
 from podium.ensemble.worker.tls_message_server import TlsMessageServer
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from podium.sweep.parallel.pipeline import Pipeline as Pipeline
     from podium.sweep.parallel.process_group import Group as Group
     from podium.sweep.parallel.process_group import join as join
-    from podium.sweep.parallel.spares import SynchronousWithSpares as SynchronousWithSpares
+    from podium.sweep.parallel.spare_replicas import SynchronousWithSpares as SynchronousWithSpares
     from podium.sweep.parallel.synchronous import Synchronous as Synchronous
     from podium.sweep.values.errors import ParallelError as ParallelError
     from podium.sweep.values.errors import RankLostError as RankLostError
@@ -22,7 +22,7 @@ _MODULES = {
     "join": "podium.sweep.parallel.process_group",
     "Group": "podium.sweep.parallel.process_group",
     "Synchronous": "podium.sweep.parallel.synchronous",
-    "SynchronousWithSpares": "podium.sweep.parallel.spares",
+    "SynchronousWithSpares": "podium.sweep.parallel.spare_replicas",
     "Asynchronous": "podium.sweep.parallel.asynchronous",
     "Pipeline": "podium.sweep.parallel.pipeline",
     "ParallelError": "podium.sweep.values.errors",

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from podium.sweep.data.class_labels import LabelEncoder
 from podium.sweep.data.data_cache import ArrayFile, save_arrays
+from podium.sweep.data.data_source_opener import Source, open_source
 from podium.sweep.data.reader_interface import LIMITS, ReadLimits, TableFile
-from podium.sweep.data.source_opener import Source, open_source
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.values.errors import DataError
 

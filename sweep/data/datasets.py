@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.sweep.data.data_cache import get_or_build, save_arrays
+from podium.sweep.data.data_source_opener import Source, open_source, paths
 from podium.sweep.data.dataset_conversion import prepare
 from podium.sweep.data.mean_and_std import mean_and_std
 from podium.sweep.data.reader_interface import LIMITS, ReadLimits
-from podium.sweep.data.source_opener import Source, open_source, paths
 from podium.sweep.data.splits import SPLITS, Rows, fold_rows, split_rows, strata
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.errors import ChangedDataError, DataError

@@ -1,4 +1,4 @@
-"""Answers the requests of `artifact_requests` on a Unix socket, each in a thread; nodes process.
+"""Answers the requests of `artifact_client` on a Unix socket, each in a thread; nodes process.
 
 A request is a line of JSON with the operation as `do`; so is the reply, with `missing` or `error` for a failure.
 """

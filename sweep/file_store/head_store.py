@@ -15,8 +15,8 @@ from urllib.parse import quote
 import httpx2
 
 from podium.sweep.file_store.file_keys import checked, checked_prefix
-from podium.sweep.file_store.store_interface import StoredFile, never
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.file_store.file_store_interface import StoredFile, never
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import (
     BadRequestError,
     DamagedFileError,
@@ -41,7 +41,7 @@ log = logging.getLogger("podium.head_store")
 
 
 class HeadFileStore:
-    """See `podium.sweep.file_store.store_interface.FileStore`. Thread-safe."""
+    """See `podium.sweep.file_store.file_store_interface.FileStore`. Thread-safe."""
 
     def __init__(
         self,

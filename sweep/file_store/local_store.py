@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from podium.sweep.file_store.file_keys import checked, checked_prefix
-from podium.sweep.file_store.store_interface import StoredFile
+from podium.sweep.file_store.file_store_interface import StoredFile
 from podium.sweep.runtime.atomic_files import is_temporary, open_atomic
-from podium.sweep.runtime.regular_files import open_regular, sha256_of
+from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError
 
 
 class LocalFileStore:
-    """See `podium.sweep.file_store.store_interface.FileStore`."""
+    """See `podium.sweep.file_store.file_store_interface.FileStore`."""
 
     def __init__(self, root: Path) -> None:
         """`root` is the data directory."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from podium.sweep.file_store.file_store_interface import StoredFile, never
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.store_interface import StoredFile, never
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 
 
 class DirectFileStore:
-    """See `podium.sweep.file_store.store_interface.FileStore`. Thread-safe.
+    """See `podium.sweep.file_store.file_store_interface.FileStore`. Thread-safe.
 
     The head has code, data sets, and the files of the attempts that ran on it.
     """

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_prefix
-from podium.sweep.file_store.object_folder import PATIENCE_S, ObjectFolder
+from podium.sweep.file_store.file_store_interface import StoredFile, never
+from podium.sweep.file_store.fsspec_folder import PATIENCE_S, FsspecFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
-from podium.sweep.file_store.store_interface import StoredFile, never
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
 
 TRIES = 3  # to read a file that is replaced meanwhile
@@ -41,7 +41,7 @@ class StoredObject:
 
 
 class ObjectFileStore:
-    """See `podium.sweep.file_store.store_interface.FileStore`. Thread-safe."""
+    """See `podium.sweep.file_store.file_store_interface.FileStore`. Thread-safe."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class ObjectFileStore:
         patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """See `podium.sweep.file_store.object_folder.ObjectFolder`."""
-        self._folder = ObjectFolder(filesystem, root, name=name, patience_s=patience_s, sleep=sleep)
+        """See `podium.sweep.file_store.fsspec_folder.FsspecFolder`."""
+        self._folder = FsspecFolder(filesystem, root, name=name, patience_s=patience_s, sleep=sleep)
         self.name = name
 
     @classmethod

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.file_store.local_store import LocalFileStore
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import ConflictError, DamagedFileError
 
 CLEANING_S = 3600.0  # between two searches for such uploads

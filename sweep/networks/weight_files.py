@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from podium.sweep.runtime.regular_files import check_regular, display_path, sha256_of
+from podium.sweep.runtime.safe_file_reads import check_regular, display_path, sha256_of
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.file_store.node_file_store import NodeFileStore
-from podium.sweep.node_agent import sent_files
-from podium.sweep.node_agent.fetched_files import FetchedFiles
-from podium.sweep.node_agent.left_files import Left, LeftFiles
-from podium.sweep.node_agent.sent_files import CHECK_INTERVAL_S, SentFiles
+from podium.sweep.node_agent import file_uploads
+from podium.sweep.node_agent.file_downloads import FileDownloads
+from podium.sweep.node_agent.file_uploads import CHECK_INTERVAL_S, FileUploads
+from podium.sweep.node_agent.leftover_files import Left, LeftoverFiles
 from podium.sweep.protocol.agent_messages import (
     AgentReply,
     AgentRequest,
@@ -69,11 +69,11 @@ class NodeAgent:
         self._data = data
         self._clock_offset_s = clock_offset_s
         self._check_interval_s = check_interval_s
-        self.fetched = FetchedFiles(store, data, self._dataset_keys)
+        self.fetched = FileDownloads(store, data, self._dataset_keys)
         self._lock = threading.Lock()
-        self._attempts: dict[tuple[AttemptKey, int], SentFiles] = {}  # by attempt and rank
+        self._attempts: dict[tuple[AttemptKey, int], FileUploads] = {}  # by attempt and rank
         self._fetching: list[str] = []  # the folders of trials
-        self._left_files = LeftFiles(data)
+        self._left_files = LeftoverFiles(data)
         data.outbox.mkdir(mode=0o700, exist_ok=True)
         finish(removal_steps(data.outbox.iterdir()))
 
@@ -155,12 +155,12 @@ class NodeAgent:
             with self._lock:
                 self._fetching.remove(trial)
 
-    def _of(self, assignment: Assignment) -> SentFiles:
+    def _of(self, assignment: Assignment) -> FileUploads:
         """Also after a restart of the agent, which does not know the attempts that run."""
         with self._lock:
             key = (assignment.key, assignment.rank)
             if key not in self._attempts:
-                sending = SentFiles(
+                sending = FileUploads(
                     self._head, self._store, self._data, assignment, check_interval_s=self._check_interval_s
                 )
                 self._attempts[key] = sending
@@ -180,7 +180,7 @@ class NodeAgent:
         if removed is not None:
             finish(removal_steps([removed]))  # everything has been sent
         if request.checkpoints:
-            sent_files.remove_checkpoints(self._store, self._data, directory)
+            file_uploads.remove_checkpoints(self._store, self._data, directory)
 
     def _used_trials(self) -> set[str]:
         return {*self._fetching, *(_trial(each.folder) for each in self._attempts.values())}

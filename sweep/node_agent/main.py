@@ -22,7 +22,7 @@ from podium.sweep.file_store.node_file_store import DirectFileStore, NodeFileSto
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.node_agent.agent import AgentServer, NodeAgent
-from podium.sweep.node_agent.head_reports import HeadReports
+from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import ssl_context
 from podium.sweep.runtime.node_settings import NodeSettings
@@ -50,7 +50,7 @@ def main() -> None:
         store = _direct_store(head, settings) or head
         agent = NodeAgent(head, settings.data, lambda: reports.clock_offset_s, store=store)
         members = _serve_members(settings, store, agent)
-        reports = HeadReports(head, settings, lambda: agent.waiting, lambda: agent.left, members)
+        reports = NodeStatusReporter(head, settings, lambda: agent.waiting, lambda: agent.left, members)
         with AgentServer(settings.runtime.agent_socket, agent) as server:
             threading.Thread(target=server.serve_forever, name="slots", daemon=True).start()
             threading.Thread(target=agent.follow_leftovers, name="leftovers", daemon=True).start()
@@ -72,7 +72,7 @@ def _direct_store(head: HeadFileStore, settings: NodeSettings) -> DirectFileStor
 def _serve_members(settings: NodeSettings, store: NodeFileStore, agent: NodeAgent) -> tuple[int, str]:
     """Start members of ensembles for the head; returns the port, and the fingerprint of its certificate.
 
-    Returns 0 and "" on a node without members: one whose Ray belongs to others, since a device that was released there
+    Returns 0 and "" on a node without members: one of an existing Ray cluster, since a device that was released there
     is used by others.
     """
     if settings.member_ports is None:

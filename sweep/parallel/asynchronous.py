@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from podium.sweep.parallel.parameter_server_replica import ParameterServerReplica
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.served_replica import ServedReplica
-from podium.sweep.parallel.update_rules import BoundedStaleness, Stale
+from podium.sweep.parallel.synchronization_rules import BoundedStaleness, Stale
 from podium.sweep.values.errors import ParallelError
 
 
-class Asynchronous(ServedReplica):
+class Asynchronous(ParameterServerReplica):
     """Each gradient updates the parameters when it arrives; no replica waits for another one.
 
     While a replica computes, others update the parameters. The *staleness* of its gradient is the number of these

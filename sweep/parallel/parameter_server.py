@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import torch
 
+from podium.sweep.parallel.parameter_server_messages import Answer, Request, receive_request, send_answer
 from podium.sweep.parallel.parameter_shards import Shard, ShardOptimizer
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.server_messages import Answer, Request, receive_request, send_answer
-from podium.sweep.parallel.update_rules import Apply, Outcome, UpdateRule
+from podium.sweep.parallel.synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.values.errors import RankLostError
 
 FAILED_S = 5.0  # how long a failed server waits until it could tell every replica
@@ -27,7 +27,7 @@ class ParameterServer:
         self,
         shard: Shard,
         optimizer: torch.optim.Optimizer,
-        rule_of: Callable[[Apply], UpdateRule],
+        rule_of: Callable[[Apply], SynchronizationRule],
         *,
         timeout_s: float,
     ) -> None:

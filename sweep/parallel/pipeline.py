@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 
-from podium.sweep.parallel import stage_split
+from podium.sweep.parallel import pipeline_stage_split
 from podium.sweep.parallel.process_group import Group
 from podium.sweep.values.errors import ParallelError
 
@@ -57,8 +57,8 @@ class Pipeline:
     ) -> None:
         _check(group, schedule, batch_size, microbatches)
         weights = [sum(each.numel() for each in layer.parameters()) for layer in model]
-        starts = stage_split.check(split, len(model), group.size) if split is not None else None
-        ends = [0, *(starts or stage_split.balanced(weights, group.size)), len(model)]
+        starts = pipeline_stage_split.check(split, len(model), group.size) if split is not None else None
+        ends = [0, *(starts or pipeline_stage_split.balanced(weights, group.size)), len(model)]
         self.stage = cast(nn.Sequential, model[ends[group.rank] : ends[group.rank + 1]])
         self.stage.to(group.device)
         parameters = list(self.stage.parameters())

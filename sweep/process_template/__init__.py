@@ -1,9 +1,9 @@
 """The process template: one process per node that has imported torch, and forks fork servers, members and Ray workers.
 
-`template` runs as a process of its own below Ray's guardian; clients are slots and the ensemble host.
+`template_process` runs as a process of its own below Ray's guardian; clients are slots and the ensemble host.
 
 Modules:
-    template           Imports torch once, then forks the processes of a node: fork servers, members and Ray workers
     template_client    A process that the process template forks on request
     template_launcher  Starts the process template and restarts it when it has exited
+    template_process   Imports torch once, then forks the processes of a node: fork servers, members and Ray workers
 """

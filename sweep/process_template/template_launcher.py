@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 EARLY_S = 10.0
 MAX_EARLY_DEATHS = 10
@@ -32,7 +32,7 @@ class TemplateProcess:
         self._environment = {
             **environment,
             # A single thread while packages are imported: fork() copies only the calling thread.
-            **thread_variables(1),
+            **thread_count_variables(1),
             # Read when torch is imported. Trials and members share cores: a thread that spins while another one has no
             # core turns 40 us into 80 ms.
             "OMP_WAIT_POLICY": "PASSIVE",
@@ -63,7 +63,7 @@ class TemplateProcess:
         requests, *workers = (each.fileno() for each in self._sockets)
         descriptors = [requests, self._owner_read, *workers]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "podium.sweep.process_template.template", *map(str, descriptors)],
+            [sys.executable, "-P", "-m", "podium.sweep.process_template.template_process", *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             pass_fds=descriptors,
             env=self._environment,

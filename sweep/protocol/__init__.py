@@ -1,12 +1,12 @@
 """The typed messages between the processes of sweeps, with their encoding and their limits.
 
 Runs in the scheduler, search processes, slot actors, fork servers, process templates, node agents and trial processes.
-Start at `codec`; each other module is one link.
+Start at `message_codec`; each other module is one link.
 
 Modules:
     agent_messages             The messages between a slot and the agent of its node, over a Unix socket
-    codec                      Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
     fork_server_messages       The messages between slot and fork server, over a SEQPACKET socket
+    message_codec              Encodes frozen dataclasses as JSON objects with a `kind`, and decodes them
     message_limits             Limits of the messages between scheduler, slot and trial process, used by both ends
     node_reports               What the agent of a node reports to the head
     process_template_messages  The messages between the process template and its clients, over a Unix socket

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from podium.sweep.protocol.codec import Codec
+from podium.sweep.protocol.message_codec import Codec
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from podium.sweep.protocol.codec import Codec
+from podium.sweep.protocol.message_codec import Codec
 
 
 @dataclass(frozen=True, slots=True)

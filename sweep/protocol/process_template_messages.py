@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podium.sweep.protocol.codec import Codec
+from podium.sweep.protocol.message_codec import Codec
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
-from podium.sweep.protocol.codec import Codec, Conversions
+from podium.sweep.protocol.message_codec import Codec, Conversions
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from podium.sweep.protocol.codec import Codec, DeviceView
+from podium.sweep.protocol.message_codec import Codec, DeviceView
 from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
 from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
 from podium.sweep.protocol.slot_messages import EVENT_KINDS

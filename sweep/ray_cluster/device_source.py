@@ -1,4 +1,4 @@
-"""Which devices of a Ray cluster get slots: the interface of `own_devices` and `joined_devices`; scheduler."""
+"""Which devices of a Ray cluster get slots: the interface that own and existing clusters implement; scheduler."""
 
 from __future__ import annotations
 

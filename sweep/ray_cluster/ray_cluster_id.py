@@ -23,7 +23,7 @@ def record(runtime: RuntimeDirectory, found: str) -> None:
 
 def cluster_id(settings: ServiceSettings) -> str:
     """The id of the cluster; "" with a Ray of this service alone."""
-    if settings.joined is None:
+    if settings.existing_cluster is None:
         return ""
     try:
         return _file(settings.runtime).read_text()

@@ -1,6 +1,6 @@
 """Ray's head without its dashboard, its agents and its client server, and with workers forked from a template.
 
-`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_component`. It does what
+`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_guardian`. It does what
 `ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines, which
 takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a
 dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is no option
@@ -32,7 +32,7 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
 )
 
 from podium.sweep.ray_cluster import ray_worker_launcher
-from podium.sweep.ray_cluster.ray_control_store import RayStore, StoreKeeper
+from podium.sweep.ray_cluster.ray_gcs_storage import RayStore, StoreWatch
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.process_trees import kill_descendants
@@ -199,7 +199,7 @@ def main() -> None:
         again = [] if was_kept else [WITHOUT_STORE]
         os.execve(sys.executable, [sys.executable, "-P", "-m", MODULE, sys.argv[1], *again], environment)  # noqa: S606
     utils.write_ray_address(head.address, str(settings.runtime.ray))
-    sys.exit(wait_until_exited(head, StoreKeeper(store).tick))
+    sys.exit(wait_until_exited(head, StoreWatch(store).tick))
 
 
 def _prepared_store(settings: ServiceSettings) -> tuple[RayStore | None, bool]:

@@ -56,8 +56,8 @@ def alive_nodes(known: Mapping[str, ClusterNode] | None = None) -> dict[str, Clu
     return found
 
 
-def joined_nodes(known: Mapping[str, ClusterNode] | None, names: Mapping[str, str]) -> dict[str, ClusterNode]:
-    """As `alive_nodes` in a cluster of others: all nodes with CPUs or GPUs.
+def existing_cluster_nodes(known: Mapping[str, ClusterNode] | None, names: Mapping[str, str]) -> dict[str, ClusterNode]:
+    """As `alive_nodes` in an existing cluster: all nodes with CPUs or GPUs.
 
     A node has its name in `names`, by id, or in its label, or the name of its host.
     """

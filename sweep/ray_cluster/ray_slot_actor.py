@@ -13,7 +13,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.process_template.template_client import template_socket
-from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
 from podium.sweep.runtime.service_settings import available_cores
@@ -36,7 +36,7 @@ class SlotPlace:
     node_id: str  # Ray's
     node_name: str = ""  # "" for the head
     devices: int = 1  # of this kind on the node
-    cpus: int = 0  # of a CPU slot on a node whose Ray belongs to others; 0: one
+    cpus: int = 0  # of a CPU slot on a node of an existing Ray cluster; 0: one
     slot: int = 0  # its number on the device
     slots: int = 1  # of the device
 
@@ -47,27 +47,27 @@ class SlotPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptNode:
-    """What a keeper has started on a node whose Ray belongs to others; its slots get it as an argument."""
+class SupervisedNode:
+    """What a supervisor has started on a node of an existing Ray cluster; its slots get it as an argument."""
 
     root: str  # the data directory of the node
     template_socket: str
     agent_socket: str
-    abandoned_s: float  # without a call of the scheduler, after which keeper and slots end
+    abandoned_s: float  # without a call of the scheduler, after which supervisor and slots end
     withhold_credentials: bool = False  # from trials: those of the object store, in the environment of Ray on this node
 
 
 class RaySlot(Slot):
     """A `Slot` on the device that Ray reserved for its actor."""
 
-    def __init__(self, place: SlotPlace, pretend: bool, root: str, node: KeptNode | None = None) -> None:
+    def __init__(self, place: SlotPlace, pretend: bool, root: str, node: SupervisedNode | None = None) -> None:
         """A slot without a session.
 
         Args:
             place: The device.
             pretend: Whether a CPU slot is pinned as if to a GPU.
             root: The data directory on the head.
-            node: The sockets and the data directory of a node whose Ray belongs to others. Otherwise the environment of
+            node: The sockets and the data directory of a node of an existing Ray cluster. Otherwise the environment of
                 the slot has them.
         """
         kind, position = place.kind, place.position
@@ -111,7 +111,7 @@ class RaySlot(Slot):
         )
 
 
-def _agent_socket(node: KeptNode | None) -> str | None:
+def _agent_socket(node: SupervisedNode | None) -> str | None:
     return os.environ.get(AGENT_SOCKET) if node is None else node.agent_socket
 
 
@@ -140,7 +140,9 @@ def gpu_uuid(visible: str) -> str:
         raise NoDeviceError(f"the NVIDIA driver has no GPU {visible}: {error}") from error
 
 
-def create_actor(place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: KeptNode | None = None) -> Any:
+def create_actor(
+    place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: SupervisedNode | None = None
+) -> Any:
     """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
     resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
     if place.slot > 0:

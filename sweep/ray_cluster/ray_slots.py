@@ -75,7 +75,7 @@ class _Session:
 
 
 class RaySlots:
-    """See `podium.sweep.lifecycle.scheduler_ports.SlotPool`."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.SlotPool`."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from podium.sweep.process_template.template import WORKER_PID, close_all, receive_line, share_memory
+from podium.sweep.process_template.template_process import WORKER_PID, close_all, receive_line, share_memory
 from podium.sweep.ray_cluster.ray_worker_launcher import FORKED
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process

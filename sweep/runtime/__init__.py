@@ -17,6 +17,7 @@ Modules:
                               without Ray
     disk_full_cause           Classifies a full disk that ended a trial (ENOSPC, EDQUOT) by failure cause
     disk_space                Checks the free disk space of the data directory before new work starts
+    existing_cluster          How a service uses an existing Ray cluster: `podium serve --ray-address`
     fail_points               Fail points: named places where fault-injection tests kill a process, such as before a
                               commit
     filesystem_type           Detects the file system type of a path, since SQLite's locks fail on network file systems
@@ -27,7 +28,6 @@ Modules:
     import_times              Measures the import time of user code and suggests `program.preload`
     incremental_file_removal  Removes files and folders of trials incrementally, so that large ones do not block the
                               caller
-    joined_cluster            How a service uses the Ray cluster of others: `podium serve --ray-address`
     key_locks                 One lock for each key, so that several threads do the same work once and different work at
                               the same time
     layout                    All paths of the data directory
@@ -44,17 +44,17 @@ Modules:
     process_trees             Ends process trees completely: subreapers, death with the parent, killing all descendants
     process_usage             Measures the processor time, memory and storage traffic of a process tree
     ray_tls                   The files with which the processes of Ray on one machine encrypt their connections
-    regular_files             Safe reads of files in folders that trials can write to: regular files only
     runtime_directory         The paths of the runtime directory: sockets, and files that exist only while the service
                               runs
+    safe_file_reads           Safe reads of files in folders that trials can write to: regular files only
     secret_variables          Takes a secret out of the environment of a process, before it starts others
-    service_directory         The paths of one service in a data directory that several hosts may share: locks, logs,
+    service_paths             The paths of one service in a data directory that several hosts may share: locks, logs,
                               addresses
     service_settings          The settings of a service, passed by `podium serve` to its components
-    session_priority          The weight of a session among the sessions of the machine
-    setting_options           Declares, next to a setting, the option of `podium serve` that sets it
+    session_cpu_weight        The weight of a session among the sessions of the machine
+    setting_cli_options       Declares, next to a setting, the option of `podium serve` that sets it
     submission_provenance     The provenance of a submission: git commit of its code, and command line without secrets
-    thread_variables          The environment variables that set the number of threads or worker processes of libraries
+    thread_count_variables    The environment variables that set the number of threads or worker processes of libraries
     user_environment          The environment of `podium serve`, for the programs of trials
     weights_lock              A file lock that prevents the removal of weights while an ensemble is built
 """

@@ -1,6 +1,6 @@
 """All paths of the data directory; every process.
 
-The paths in it of one service are in `service_directory`, those of an attempt in `attempt_directory`, and those outside
+The paths in it of one service are in `service_paths`, those of an attempt in `attempt_directory`, and those outside
 of it in `runtime_directory`. No other module builds such paths. Input of clients never becomes part of a path: folders
 are named by numbers and hashes of the service.
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.ray_tls import RayTls
-from podium.sweep.runtime.service_directory import SERVICES, ServiceDirectory
+from podium.sweep.runtime.service_paths import SERVICES, ServicePaths
 from podium.sweep.values.errors import DataDirectoryError
 
 
 @dataclass(frozen=True, slots=True)
-class DataDirectory(ServiceDirectory):
+class DataDirectory(ServicePaths):
     """Persistent data: database, tokens, code, data sets, and the files of trials."""
 
     def services(self) -> list[DataDirectory]:
@@ -77,7 +77,7 @@ class DataDirectory(ServiceDirectory):
 
     @property
     def node_token(self) -> Path:
-        """The token that the nodes of a Ray cluster of others get; made by `podium serve --ray-address`."""
+        """The token that the nodes of an existing Ray cluster get; made by `podium serve --ray-address`."""
         return self.root / "node.token"
 
     @property
@@ -101,7 +101,7 @@ class DataDirectory(ServiceDirectory):
 
     @property
     def artifact_store(self) -> Path:
-        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_record`."""
+        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_config`."""
         return self.root / "artifact-store.json"
 
     @property

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.setting_options import file_option, option, option_group
+from podium.sweep.runtime.setting_cli_options import file_option, option, option_group
 from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
@@ -71,7 +71,7 @@ class ServiceSettings:
         "", "object store for the files of nodes: s3://, gs://, az:// or file://", metavar="URL"
     )
     artifact_credentials: str = file_option("with its credentials as NAME=VALUE; default: the environment")
-    joined: JoinedCluster | None = option_group(JoinedCluster)  # None: the service starts its own Ray
+    existing_cluster: ExistingCluster | None = option_group(ExistingCluster)  # None: the service starts its own Ray
     standby: bool = option(
         False, "wait while another service of the PostgreSQL database leads, and take over when it fails"
     )
@@ -116,14 +116,14 @@ class ServiceSettings:
     @property
     def ray_address(self) -> str:
         """Where nodes reach Ray."""
-        return f"{self.cluster}:{CLUSTER_PORT}" if self.joined is None else self.joined.address
+        return f"{self.cluster}:{CLUSTER_PORT}" if self.existing_cluster is None else self.existing_cluster.address
 
     @property
     def ray_token(self) -> Path | None:
-        """The file of Ray's token; None if the cluster of others has none."""
-        if self.joined is None:
+        """The file of Ray's token; None if the existing cluster has none."""
+        if self.existing_cluster is None:
             return self.data.ray_token
-        return Path(self.joined.token_file) if self.joined.token_file else None
+        return Path(self.existing_cluster.token_file) if self.existing_cluster.token_file else None
 
     @property
     def gateway_names(self) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class ServiceSettings:
         """The settings that `save` has written. Raises `OSError`."""
         values = json.loads(path.read_bytes())
         values["devices"] = DevicePlan(**values["devices"])
-        values["joined"] = values["joined"] and JoinedCluster(**values["joined"])
+        values["existing_cluster"] = values["existing_cluster"] and ExistingCluster(**values["existing_cluster"])
         values |= {name: tuple(values[name]) for name in ("allowed_hosts", "proxies")}
         return cls(**values)
 

@@ -26,7 +26,7 @@ _SET_BY_RAY = ("RAY_", "PODIUM_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "PY
 def user_environment() -> dict[str, str]:
     """The environment variables of `podium serve` without tokens, and with an object store without its credentials.
 
-    On a node whose Ray belongs to others, and in tests, those of this process without what Ray has set. Raises
+    On a node of an existing Ray cluster, and in tests, those of this process without what Ray has set. Raises
     `OSError` if `podium serve` has ended; this process then ends as well.
     """
     serve = os.environ.get(PARENT_PID)

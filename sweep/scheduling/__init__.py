@@ -3,12 +3,13 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `action_executor` calls the searches, `trial_study_reads` and `file_cleanup` with `retention`.
-- Decisions, pure: `decide` (by message), `attempt_events` (what slots report), `search_answers`, `command_handler`
+  `action_executor` calls the searches, `trial_study_thread` and `file_cleanup` with `retention`.
+- Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
+`command_handler`
   (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
   start); a `decision`, with `actions`, is their result.
-- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_time`,
-  `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_gate`, `slot_watchdog`.
+- State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
+  `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_space_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
 
 Modules:
@@ -18,8 +19,9 @@ Modules:
     ask_pacing                  Decides how many trials to request from the search of a sweep, and how long to wait for
                                 each. Pure
     assignment_builder          Builds the assignment that a slot needs to run an attempt. Pure
-    attempt_ends                Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
-    attempt_events              Decisions on the events of attempts. Pure
+    attempt_deadlines           When attempts have ended at the latest, by their time limits. Pure
+    attempt_end_handler         Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
+    attempt_event_handler       Decisions on the events of attempts. Pure
     attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
@@ -31,10 +33,10 @@ Modules:
                                 and why. Pure
     device_ledger               The device ledger: the slot on each device, its attempt, and the commands to send next.
                                 Pure
-    device_time                 The device-seconds of the running attempts of a sweep, as sums that each event updates.
+    device_seconds              The device-seconds of the running attempts of a sweep, as sums that each event updates.
                                 Pure
-    disk_gate                   Decides whether the data disk allows new trials. Pure
-    elastic_slots               Requests the slots that the sweeps need, and releases those that are idle for long. Pure
+    disk_space_gate             Decides whether the data disk allows new trials. Pure
+    existing_cluster_token      The token by which the nodes of an existing Ray cluster get and send files
     exploit_and_explore         The two steps of population-based training between two intervals: exploit and explore.
                                 Pure
     fair_share                  Decides which sweep gets a free slot, by device-seconds and priority, without
@@ -42,13 +44,11 @@ Modules:
     file_cleanup                Removes files of lost attempts, and files that sweeps do not keep. A thread of the
                                 scheduler process
     gang                        The devices and ranks of one attempt on several devices, and how it ends. Pure
-    gang_events                 Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
+    gang_event_handler          Decisions on the ranks of attempts on several devices: start, failure, stall, end. Pure
     gang_placement              Places trials while a sweep has trials of several devices: reservation and backfill.
                                 Pure
     gang_reservation            Decides which devices a trial of several devices gets, and which trials may pass one
                                 that waits. Pure
-    joined_cluster_token        The token by which the nodes of a Ray cluster of others get and send files
-    latest_attempt_ends         When attempts have ended at the latest, by their time limits. Pure
     lease_confirmation          Asks the database whether this scheduler may still act on slots
     live_population             The trials of a sweep that are trained in intervals, and the decision between two
                                 intervals. Pure
@@ -66,14 +66,15 @@ Modules:
     scheduler_epoch_file        The epoch of the last scheduler that opened slots, outside the database
     scheduler_state             The state of the scheduler, by owner. Pure
     search_and_cleanup_actions  The actions that the scheduler decides on, for other threads to execute. Pure
-    search_answers              Decisions on the answers of searches: trials, pruning decisions and values. Pure
-    slot_needs                  The slots that each attempt of a sweep needs: one, several of one device, or several
-                                devices. Pure
+    search_answer_handler       Decisions on the answers of searches: trials, pruning decisions and values. Pure
+    slot_autoscaler             Requests the slots that the sweeps need, and releases those that are idle for long. Pure
     slot_watchdog               Finds stuck slots: without a heartbeat, or past the time limit of their attempt. Pure
+    slots_per_attempt           The slots that each attempt of a sweep needs: one, several of one device, or several
+                                devices. Pure
     sweep_budget                Tracks the budget of an unfinished sweep and its usage. Pure
     sweep_endings               Decides the end of sweeps: finished, failed, cancelled. Pure
     trial_placement             Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure
-    trial_study_reads           Answers the queries of `trial.study`, in a thread of the scheduler process that may
+    trial_study_thread          Answers the queries of `trial.study`, in a thread of the scheduler process that may
                                 block
     wait_and_idle_reasons       The reasons why a sweep waits or a device is idle, as text for users. Pure
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, Wake
-from podium.sweep.lifecycle.scheduler_ports import Searcher, Searchers
+from podium.sweep.lifecycle.scheduler_interfaces import Searcher, Searchers
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     Action,
@@ -24,7 +24,7 @@ from podium.sweep.scheduling.search_and_cleanup_actions import (
     SuggestValue,
     TellTrial,
 )
-from podium.sweep.scheduling.trial_study_reads import StudyReader
+from podium.sweep.scheduling.trial_study_thread import StudyReader
 
 log = logging.getLogger("podium.scheduler")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     Change,
     SweepChanged,
@@ -12,7 +12,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialRetried,
 )
 from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep

@@ -4,7 +4,7 @@ process.
 
 from __future__ import annotations
 
-from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S
+from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S
 
 _SMOOTHING = 0.2  # of the moving averages
 _INITIAL_TRIAL_S = 1.0  # assumed duration until the first trial has ended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, Change
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, Change
 from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot

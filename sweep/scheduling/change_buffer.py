@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -22,7 +22,7 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     UsageSampled,
 )
-from podium.sweep.lifecycle.scheduler_ports import Recorder
+from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, storable
 from podium.sweep.values.errors import DatabaseError
 

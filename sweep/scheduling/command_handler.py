@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from podium.sweep.lifecycle.database_changes import RequestObsolete
 from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands, SweepUpdate, TrialCommandRequest
-from podium.sweep.lifecycle.recorded_changes import RequestObsolete
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep

@@ -17,19 +17,17 @@ from podium.db.stores import (
     attempt_usage,
     device_history,
     devices,
-    intervals,
     metrics,
     predecessor_links,
     replicas,
     scheduler_lease,
     sweep_warnings,
     sweeps,
+    trial_intervals,
     trial_writer,
     warm_starts,
 )
-from podium.sweep.lifecycle.held_sweeps import HeldSweep
-from podium.sweep.lifecycle.pending_commands import PendingCommands
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     DURABLE,
     ArtifactSaved,
     AttemptEnded,
@@ -54,6 +52,8 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialRetried,
     UsageSampled,
 )
+from podium.sweep.lifecycle.held_sweeps import HeldSweep
+from podium.sweep.lifecycle.pending_commands import PendingCommands
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
@@ -62,8 +62,8 @@ from podium.sweep.values.slot_events import StudyRequested
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trial_writer.plan,
-    IntervalStarted: intervals.start,
-    IntervalEnded: intervals.end,
+    IntervalStarted: trial_intervals.start,
+    IntervalEnded: trial_intervals.end,
     AttemptPlaced: trial_writer.place,
     AttemptStarted: trial_writer.start,
     RankEnded: attempt_ranks.end,
@@ -86,7 +86,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
 
 
 class DatabaseRecorder:
-    """See `podium.sweep.lifecycle.scheduler_ports.Recorder`."""
+    """See `podium.sweep.lifecycle.scheduler_interfaces.Recorder`."""
 
     def __init__(
         self,

@@ -25,13 +25,13 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     Wake,
 )
 from podium.sweep.runtime.attempt_directory import attempt_of_folder
-from podium.sweep.scheduling import search_answers
-from podium.sweep.scheduling.attempt_ends import attempt_ended, end_attempt, end_interrupted, end_lost
-from podium.sweep.scheduling.attempt_events import on_event
+from podium.sweep.scheduling import search_answer_handler
+from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
+from podium.sweep.scheduling.attempt_end_handler import attempt_ended, end_attempt, end_interrupted, end_lost
+from podium.sweep.scheduling.attempt_event_handler import on_event
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.gang_events import adopt_gang, lose_rank
-from podium.sweep.scheduling.latest_attempt_ends import dropped_ends_by_s
+from podium.sweep.scheduling.gang_event_handler import adopt_gang, lose_rank
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt
@@ -148,11 +148,11 @@ def _on_slot_events(state: SchedulerState, message: SlotEvents, now: Instant) ->
 
 
 def _on_trial_proposed(state: SchedulerState, message: TrialProposed, now: Instant) -> Decision:
-    return search_answers.on_trial_proposed(state.sweeps, message, now)
+    return search_answer_handler.on_trial_proposed(state.sweeps, message, now)
 
 
 def _on_prune_decision(state: SchedulerState, message: PruneDecision, now: Instant) -> Decision:
-    trial, decision = search_answers.on_prune_decision(state.sweeps, message)
+    trial, decision = search_answer_handler.on_prune_decision(state.sweeps, message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.answer(message.key, message.step, message.verdict.prune)
@@ -160,7 +160,7 @@ def _on_prune_decision(state: SchedulerState, message: PruneDecision, now: Insta
 
 
 def _on_value_suggested(state: SchedulerState, message: ValueSuggested, now: Instant) -> Decision:
-    trial, decision = search_answers.on_value_suggested(state.sweeps, message)
+    trial, decision = search_answer_handler.on_value_suggested(state.sweeps, message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.suggest(message.request, message.value, message.error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.sweep.lifecycle.recorded_changes import Change
+from podium.sweep.lifecycle.database_changes import Change
 from podium.sweep.scheduling.search_and_cleanup_actions import Action
 
 

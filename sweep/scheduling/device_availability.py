@@ -7,8 +7,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
+from podium.sweep.lifecycle.database_changes import Change, DeviceDrained
 from podium.sweep.lifecycle.pending_commands import PendingCommands
-from podium.sweep.lifecycle.recorded_changes import Change, DeviceDrained
 from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.lifecycle.scheduler_inbox import StudyAnswered
-from podium.sweep.lifecycle.scheduler_ports import SlotPool
+from podium.sweep.lifecycle.scheduler_interfaces import SlotPool
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from podium.sweep.scheduling.attempt_deadlines import ends_by_s, longest_s
 from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
@@ -20,11 +21,10 @@ from podium.sweep.scheduling.gang_reservation import (
     reserve,
     size_of_attempt,
 )
-from podium.sweep.scheduling.latest_attempt_ends import ends_by_s, longest_s
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt
 from podium.sweep.values.device import Device
 
 
@@ -95,7 +95,7 @@ def _start_of_holder(state: SchedulerState, outlook: list[DeviceOutlook], now: I
     return _Start(trial, devices) if devices else None
 
 
-def _needs(state: SchedulerState, sweep: LiveSweep) -> SlotNeeds:
+def _needs(state: SchedulerState, sweep: LiveSweep) -> SlotsPerAttempt:
     return sweep.needs(state.ledger.slots_per_device)
 
 

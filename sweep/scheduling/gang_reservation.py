@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt
 from podium.sweep.values.device import Device
 
 _Group = tuple[str, str]  # kind, and node unless devices of any nodes may be combined
@@ -71,7 +71,7 @@ class ReservationHolder:
         self.sweep_id = self.reservation = None
 
 
-def choose_devices(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds, now_s: float) -> tuple[Device, ...]:
+def choose_devices(outlook: Sequence[DeviceOutlook], wanted: SlotsPerAttempt, now_s: float) -> tuple[Device, ...]:
     """The devices on which a trial can start now, those of one node together; empty if there are not enough.
 
     Of the nodes with enough free devices, that with the fewest.
@@ -86,7 +86,7 @@ def choose_devices(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds, now_s: f
     return tuple(_packed(best, size))
 
 
-def reserve(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds, now_s: float) -> Reservation | None:
+def reserve(outlook: Sequence[DeviceOutlook], wanted: SlotsPerAttempt, now_s: float) -> Reservation | None:
     """The reservation of a trial that cannot start now; None if there are too few devices that accept trials."""
     groups = _groups(outlook, wanted)
     size = _size(groups, wanted)
@@ -96,7 +96,7 @@ def reserve(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds, now_s: float) -
     return min(candidates, key=lambda each: (each.start_s, each.unknown, -each.spare, sorted(each.devices)))
 
 
-def size_of_attempt(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds) -> int:
+def size_of_attempt(outlook: Sequence[DeviceOutlook], wanted: SlotsPerAttempt) -> int:
     """The number of devices that an attempt gets; 0 if there are too few devices that accept trials."""
     return _size(_groups(outlook, wanted), wanted)
 
@@ -109,7 +109,7 @@ def _reservation(group: Sequence[DeviceOutlook], size: int, now_s: float) -> Res
     return Reservation(frozenset(each.device_id for each in group), size, start_s, spare, unknown)
 
 
-def _groups(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds) -> list[list[DeviceOutlook]]:
+def _groups(outlook: Sequence[DeviceOutlook], wanted: SlotsPerAttempt) -> list[list[DeviceOutlook]]:
     """The devices that may be combined."""
     groups: dict[_Group, list[DeviceOutlook]] = defaultdict(list)
     for each in outlook:
@@ -118,7 +118,7 @@ def _groups(outlook: Sequence[DeviceOutlook], wanted: SlotNeeds) -> list[list[De
     return [groups[key] for key in sorted(groups)]
 
 
-def _size(groups: Sequence[Sequence[DeviceOutlook]], wanted: SlotNeeds) -> int:
+def _size(groups: Sequence[Sequence[DeviceOutlook]], wanted: SlotsPerAttempt) -> int:
     largest = max((len(group) for group in groups), default=0)
     size = min(wanted.most, largest)
     return size if size >= wanted.least else 0

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from podium.sweep.lifecycle.recorded_changes import IntervalEnded, IntervalStarted
+from podium.sweep.lifecycle.database_changes import IntervalEnded, IntervalStarted
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredTrial
 from podium.sweep.scheduling.exploit_and_explore import exploit, explore, stream
 from podium.sweep.spec.population import CHECKPOINTS_KEPT, PopulationBasedTraining, Replay

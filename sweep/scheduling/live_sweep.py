@@ -6,17 +6,17 @@ from collections import deque
 from collections.abc import Container
 
 from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
+from podium.sweep.lifecycle.database_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
-from podium.sweep.lifecycle.recorded_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.runtime.import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
 from podium.sweep.scheduling.decision import Instant
-from podium.sweep.scheduling.device_time import DeviceTime
+from podium.sweep.scheduling.device_seconds import DeviceSeconds
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_population import Population
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt, slots_per_attempt
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -53,8 +53,8 @@ class LiveSweep:
         self.spec = spec_from_json(stored.spec)
         self.search_generation = search_generation
         self.asks = AskPacing()
-        self.devices = DeviceTime()
-        self._needs: dict[int, SlotNeeds] = {}  # by the slots of each device
+        self.devices = DeviceSeconds()
+        self._needs: dict[int, SlotsPerAttempt] = {}  # by the slots of each device
         self.account = SweepBudget(self.spec, stored, now.wall_s, now.monotonic_s)
         self._state = stored.state
         self._reason = stored.reason  # of its state
@@ -194,10 +194,10 @@ class LiveSweep:
         if trial in self._ready:
             self._ready.remove(trial)
 
-    def needs(self, slots_per_device: int) -> SlotNeeds:
+    def needs(self, slots_per_device: int) -> SlotsPerAttempt:
         """The slots that each attempt needs."""
         if slots_per_device not in self._needs:
-            self._needs[slots_per_device] = slot_needs(self.spec.resources, slots_per_device)
+            self._needs[slots_per_device] = slots_per_attempt(self.spec.resources, slots_per_device)
         return self._needs[slots_per_device]
 
     def place(self, trial: LiveTrial, device: Device, now_s: float, nonce: str, gang: Gang | None = None) -> None:

@@ -23,25 +23,25 @@ from podium.db.queries import service_name
 from podium.db.schema.engine import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes, scheduler_lease
-from podium.sweep.file_store.object_store_record import recorded
+from podium.sweep.file_store.object_store_config import recorded
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
-from podium.sweep.ray_cluster.joined_devices import JoinedDevices
-from podium.sweep.ray_cluster.node_keepers import HeadAccess
-from podium.sweep.ray_cluster.own_devices import OwnDevices
+from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
+from podium.sweep.ray_cluster.node_supervisors import HeadAccess
+from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.disk_space import disk_space
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import joined_cluster_token, scheduler_epoch_file
+from podium.sweep.scheduling import existing_cluster_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.elastic_slots import ElasticSlots
 from podium.sweep.scheduling.file_cleanup import CleanupThread
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
-from podium.sweep.scheduling.trial_study_reads import StudyThread
+from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
+from podium.sweep.scheduling.trial_study_thread import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.errors import PodiumError
 from podium.sweep.values.refused_node import RefusedNode
@@ -58,7 +58,7 @@ def run(settings: ServiceSettings) -> None:
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
-    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.joined else None)
+    ray_slots.connect(ray_address, namespace, settings.runtime.ray if settings.existing_cluster else None)
     leader_epoch = sys.stdin.readline().strip()  # a service that stands by waits here
     if not leader_epoch:
         return
@@ -87,7 +87,7 @@ def run(settings: ServiceSettings) -> None:
         clean_up=cleanup.clean_up_attempt,
         has_started=Path.exists,  # a slot creates the folder of an attempt before it forks
         apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
-        elastic=ElasticSlots(pool, settings.joined.idle_release_s) if settings.joined else None,
+        elastic=SlotAutoscaler(pool, settings.existing_cluster.idle_release_s) if settings.existing_cluster else None,
         on_progress=heartbeat.on_progress,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
@@ -112,10 +112,10 @@ def _holder(settings: ServiceSettings) -> str:
 
 
 def _devices(settings: ServiceSettings, namespace: str, database: Database, recorder: DatabaseRecorder) -> DeviceSource:
-    """The devices of this service's own Ray, or those that it takes of the Ray of others."""
-    joined = settings.joined
-    if joined is None:
-        return OwnDevices(
+    """The devices of this service's own Ray, or those that it takes of an existing Ray cluster."""
+    existing = settings.existing_cluster
+    if existing is None:
+        return OwnClusterDevices(
             settings.devices,
             data=settings.data,
             namespace=namespace,
@@ -125,7 +125,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        joined_cluster_token.ensure(database, settings.data, time.time(), recorder.epoch),
+        existing_cluster_token.ensure(database, settings.data, time.time(), recorder.epoch),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,
@@ -141,8 +141,8 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
             scheduler_lease.check(connection, recorder.epoch)
             nodes.set_refused(connection, refused, time.time())
 
-    return JoinedDevices(
-        joined, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
+    return ExistingClusterDevices(
+        existing, access, kind=settings.devices.kind, namespace=namespace, confirm=recorder.confirm, leaving=leaving,
         show_refused=show_refused,
     )  # fmt: skip
 

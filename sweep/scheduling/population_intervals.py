@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from podium.sweep.lifecycle.recorded_changes import Change
+from podium.sweep.lifecycle.database_changes import Change
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.decision import Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep

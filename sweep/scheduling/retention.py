@@ -12,7 +12,7 @@ from pathlib import Path
 from podium.db.schema.engine import Database
 from podium.db.stores import interval_checkpoints, retention_plan, scheduler_lease
 from podium.db.stores.retention_plan import RemovableFiles
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
@@ -95,7 +95,7 @@ class Retention:
         paths = [path for each in folders for path in (each.checkpoint, each.checkpoint_folders)]
         paths += [path for each in old for path in (each.model, each.predictions)]
         finish(removal_steps(paths))
-        artifact_requests.remove(self._data, paths)
+        artifact_client.remove(self._data, paths)
         if marked:
             with self._database.write(durable=False) as connection:
                 scheduler_lease.check(connection, self._epoch)
@@ -135,7 +135,7 @@ class Retention:
         fail_point("retention.before-removal")
         paths = [place(directory) for each in left for directory in directories[each.trial_id]]
         finish(removal_steps(paths))
-        artifact_requests.remove(self._data, paths)
+        artifact_client.remove(self._data, paths)
         done = [
             each for each in left if not any(_is_there(place(directory)) for directory in directories[each.trial_id])
         ]
@@ -160,7 +160,7 @@ class Retention:
         directories = [directory for attempts in self._attempts(others).values() for directory in attempts]
         paths = [path for each in directories for path in (each.checkpoint, each.checkpoint_folders)]
         finish(removal_steps(paths))
-        artifact_requests.remove(self._data, paths)
+        artifact_client.remove(self._data, paths)
         self._checked[sweep_id] = _Checked(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
     def _attempts(self, left: list[RemovableFiles]) -> dict[int, list[AttemptDirectory]]:

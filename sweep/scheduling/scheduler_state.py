@@ -10,7 +10,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.device_availability import DeviceAvailability
 from podium.sweep.scheduling.device_ledger import DeviceLedger
-from podium.sweep.scheduling.disk_gate import DiskGate
+from podium.sweep.scheduling.disk_space_gate import DiskGate
 from podium.sweep.scheduling.fair_share import FairShare
 from podium.sweep.scheduling.gang_reservation import ReservationHolder
 from podium.sweep.scheduling.live_trial import LiveTrial

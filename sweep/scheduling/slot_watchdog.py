@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
+from podium.sweep.scheduling.attempt_deadlines import longest_s
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.latest_attempt_ends import longest_s
 
 CHECK_S = 0.25
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podium.sweep.scheduling.attempt_ends import attempt_ended
+from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
+from podium.sweep.scheduling.attempt_end_handler import attempt_ended
 from podium.sweep.scheduling.decision import Decision, Instant
-from podium.sweep.scheduling.latest_attempt_ends import dropped_ends_by_s
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import ApplyRetention, ReadAgain

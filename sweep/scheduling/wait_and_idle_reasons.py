@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
-from podium.sweep.scheduling.slot_needs import SlotNeeds
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import Device, machine_name
 from podium.sweep.values.states import SweepState
@@ -58,7 +58,7 @@ def _lacks_kind(wanted: Resources, up: Sequence[Slot]) -> str:
     return f"{message}; there are devices of: {_listed(machines)}"
 
 
-def _lacks_devices(needs: SlotNeeds, fitting: Sequence[Slot]) -> str | None:
+def _lacks_devices(needs: SlotsPerAttempt, fitting: Sequence[Slot]) -> str | None:
     """Why a trial cannot start, however long it waits: there are too few devices for it."""
     if needs.unshared and (shared := fitting[0].device.slots) > 1:
         return (
@@ -72,7 +72,7 @@ def _lacks_devices(needs: SlotNeeds, fitting: Sequence[Slot]) -> str | None:
     return f"it needs {_needed(needs, fitting)}, and there are at most {largest}; it starts when there are enough"
 
 
-def _needed(needs: SlotNeeds, fitting: Sequence[Slot]) -> str:
+def _needed(needs: SlotsPerAttempt, fitting: Sequence[Slot]) -> str:
     if needs.together == "device":
         return f"{needs.least} of the {fitting[0].device.slots} slots of a device"
     together = "of one node together" if needs.together == "node" else "together"

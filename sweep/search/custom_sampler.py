@@ -19,8 +19,8 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.custom_class_loading import load_sampler
 from podium.sweep.search.optuna_private import allow_stop, is_stopped, lazy_generator
+from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.samplers import seed_of
-from podium.sweep.search.study import Study
 from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
 

@@ -27,8 +27,8 @@ from optuna.trial import create_trial
 
 from podium.sweep.search.custom_class_loading import load_pruner
 from podium.sweep.search.optuna_private import init_experimental
-from podium.sweep.search.optuna_states import CONSTRAINT, constraint_attributes, optuna_state
-from podium.sweep.search.study import Study
+from podium.sweep.search.optuna_study import Study
+from podium.sweep.search.optuna_trial_states import CONSTRAINT, constraint_attributes, optuna_state
 from podium.sweep.spec.early_termination import EarlyTerminate, Rule
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UnusableClassError

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
-from podium.sweep.lifecycle.scheduler_ports import ASK_DEADLINE_S, SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S, SearchInputs
 from podium.sweep.search.search_client import OnMessage, OpenProcess, ProcessMessage, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
@@ -52,7 +52,7 @@ class _Ask:
 
 
 class SearchThread:
-    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_ports.Searcher`."""
+    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_interfaces.Searcher`."""
 
     def __init__(
         self,

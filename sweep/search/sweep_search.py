@@ -24,7 +24,8 @@ from podium.sweep.search.custom_sampler import ClassSampler
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import SharedSearchSpaces, all_enumerated, suggest
-from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA
+from podium.sweep.search.optuna_study import Study
+from podium.sweep.search.optuna_trial_states import CONSTRAINT, FROM_OPTUNA
 from podium.sweep.search.pruners import PruningStudy
 from podium.sweep.search.random_draws import draw
 from podium.sweep.search.samplers import (
@@ -40,7 +41,6 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.search_limits import LIMITS, SearchLimits
-from podium.sweep.search.study import Study
 from podium.sweep.spec.define_by_run_parameters import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM, Method

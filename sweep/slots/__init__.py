@@ -3,7 +3,7 @@
 Runs in slot actors, one process per slot. Imports no Ray: `sweep/ray_cluster` makes actors of slots.
 
 Modules:
-    attempt_end             The event of the end of an attempt, with its outcome
+    attempt_end_event       The event of the end of an attempt, with its outcome
     attempt_files           The files of a slot's attempts: here on the head, or carried to and from it by the agent of
                             the node
     attempt_limits          Ends an attempt on request, and when it reaches a limit on time or disk usage

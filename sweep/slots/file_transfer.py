@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 
-from podium.sweep.slots import attempt_end
+from podium.sweep.slots import attempt_end_event
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.outcome_classification import attempt_outcome
@@ -38,7 +38,7 @@ class FileTransfer:
 
         A stop of the attempt cancels `running.transfer`. After this, call `finish`.
         """
-        checkpoints = attempt_end.needs_checkpoint(running, ended)
+        checkpoints = attempt_end_event.needs_checkpoint(running, ended)
         running.transfer = asyncio.get_running_loop().create_task(self._send(running, checkpoints))
         try:
             await running.transfer
@@ -50,7 +50,7 @@ class FileTransfer:
         except Exception as error:  # noqa: BLE001 - an attempt without an end would never be repeated
             reason, cause = reason_and_cause(error)
             message = f"the files of the attempt could not be sent: {reason}"
-            failed = attempt_end.failed(ended.key, ended.started_at, message)
+            failed = attempt_end_event.failed(ended.key, ended.started_at, message)
             return replace(failed, cause=cause, ended_at=ended.ended_at, pid=ended.pid, log_tail=ended.log_tail)
         return ended
 

@@ -23,7 +23,7 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.protocol.process_template_messages import ForkProcess
-from podium.sweep.runtime.thread_variables import thread_variables
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import UserCodeError
 
@@ -101,7 +101,7 @@ class ForkServerClient:
 
     def _start(self) -> asyncio.Future[None]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
-        environment = {**user_environment(), **thread_variables(1), "CUDA_VISIBLE_DEVICES": self._visible}
+        environment = {**user_environment(), **thread_count_variables(1), "CUDA_VISIBLE_DEVICES": self._visible}
         request = ForkProcess(FORK_SERVER, self._preload, environment)
         with theirs:
             try:

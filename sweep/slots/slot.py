@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.protocol.codec import DeviceView
 from podium.sweep.protocol.fork_server_messages import AttemptExited, AttemptForked
+from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_LINE_BYTES, MAX_UNSENT_ANSWERS
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
@@ -36,7 +36,7 @@ from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.slots import attempt_end
+from podium.sweep.slots import attempt_end_event
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.attempt_usage_watch import UsageWatch
@@ -200,7 +200,7 @@ class Slot:
         if isinstance(command, StopAttempt) and self._fetching is not None and self._key == command.key:
             self._fetching.task.cancel()
             self._fetching = None
-            self._emit(attempt_end.before_start(command.key, command.cause))
+            self._emit(attempt_end_event.before_start(command.key, command.cause))
             return
         running = self._attempt(command.key)
         if running is None:
@@ -324,7 +324,7 @@ class Slot:
             self._running = None
         fail_point("slot.before-ended")
         ended = self._emit_end(ended)
-        counted = not attempt_end.needs_checkpoint(running, ended)
+        counted = not attempt_end_event.needs_checkpoint(running, ended)
         self._ended[self.events.last_number] = _EndedAttempt(running.assignment, counted)
         self._transfer.finish(running)
 
@@ -347,7 +347,7 @@ class Slot:
             return self._end_of(running)
         except Exception as error:
             log.exception("failed to determine how attempt %s ended", running.key)
-            return attempt_end.without_details(running.key, running.forked_at, error)
+            return attempt_end_event.without_details(running.key, running.forked_at, error)
 
     def _emit_end(self, ended: Ended) -> Ended:
         """Emit the end of an attempt, without details if these cannot be encoded; returns the emitted event.
@@ -358,7 +358,7 @@ class Slot:
             self._emit(ended)
         except Exception as error:
             log.exception("failed to encode the end of attempt %s", ended.key)
-            ended = attempt_end.without_details(ended.key, ended.started_at, error)
+            ended = attempt_end_event.without_details(ended.key, ended.started_at, error)
             self._emit(ended)
         return ended
 
@@ -406,7 +406,7 @@ class Slot:
         assert exited is not None
         killed = exited.exit_code == -signal.SIGKILL
         out_of_memory = killed and memory_and_disk_usage.oom_kills(self.oom_counter) != running.oom_kills
-        return attempt_end.event_of(running, exited, out_of_memory=out_of_memory)
+        return attempt_end_event.event_of(running, exited, out_of_memory=out_of_memory)
 
     async def _end_abandoned_attempts(self) -> None:
         """End the attempt if no scheduler calls: this machine may be cut off, and the attempt is repeated elsewhere.
@@ -444,7 +444,7 @@ class Slot:
     def _refuse(
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
     ) -> None:
-        self._emit(attempt_end.refused(key, reason, cause, interrupted=interrupted))
+        self._emit(attempt_end_event.refused(key, reason, cause, interrupted=interrupted))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -31,7 +31,7 @@ Modules:
     sweep_spec                The model of the sweep file, REST body and JSON Schema, and its checks between keys
     trial_limits              The `limits` block of the sweep file
     trial_stop_conditions     The `stop` block of the sweep file: conditions that end a trial as finished
-    type_messages             Messages for values of the wrong type or out of bounds, from pydantic's errors
+    type_error_messages       Messages for values of the wrong type or out of bounds, from pydantic's errors
     validation_splits         The `validation` block of the sweep file: splits and cross-validation
     wandb_distributions       W&B's distribution names, converted to `values` or a range where possible
 """

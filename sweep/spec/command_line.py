@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
+from podium.sweep.runtime.thread_count_variables import THREAD_VARIABLES
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.missing_mapping_hints import suggest_mapping
 from podium.sweep.spec.names_in_other_tools import podium_key
-from podium.sweep.spec.type_messages import type_message, union_message
+from podium.sweep.spec.type_error_messages import type_message, union_message
 from podium.sweep.values.errors import Problem
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})

@@ -6,11 +6,13 @@ Modules:
     code_bundles              User code as a zip file with a content hash: packed by the client, checked and unpacked by
                               the api process
     code_check                Checks that the function, command or script of a sweep exists, without importing user code
+    custom_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
+    custom_class_check_cache  The custom sampler and pruner classes that passed their check, so that a form does not
+                              repeat it
     data_check                Checks a sweep against the headers of its data files
     document_parser           Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits                Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that
                               1.0 stays 1.0
-    optuna_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     random_configurations     Samples random configurations from a search space, without Optuna, for previews
     ray_tune_space            Converts Ray Tune's search space objects to parameters of a sweep file
     round_trip_numbers        Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited
@@ -25,8 +27,6 @@ Modules:
     text_files                Reads a user's text file and rejects large, binary and non-UTF-8 files
     toml_lines                Finds the line of each key in a TOML text, which tomllib does not report
     tuning_script_conversion  Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
-    usable_classes            The custom sampler and pruner classes that passed their check, so that a form does not
-                              repeat it
     wandb_file                Converts a Weights & Biases sweep file to an equivalent Podium sweep file
     wandb_parameters          Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
                               defaults

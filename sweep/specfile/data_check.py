@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from podium.sweep.data import datasets
-from podium.sweep.data.source_opener import Source
+from podium.sweep.data.data_source_opener import Source
 from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.program import BuiltinProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec

@@ -28,7 +28,7 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_distributions import distribution_of
 from podium.sweep.search.optuna_private import contains
-from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraint_attributes, constraints_of
+from podium.sweep.search.optuna_trial_states import FROM_OPTUNA, TO_OPTUNA, constraint_attributes, constraints_of
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.errors import ConversionError, StudyError
 from podium.sweep.values.states import TrialState

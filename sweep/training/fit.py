@@ -124,8 +124,8 @@ def _learner(
 ) -> Learner:
     rows = TrainingRows(data, data.rows["train"], trial.device)
     if group is not None:
-        replicated = importlib.import_module("podium.sweep.training.replicated_learner")
-        found: Learner = replicated.ReplicatedLearner(group, data, architecture, rows, trial.device, trial.seed)
+        replicated = importlib.import_module("podium.sweep.training.distributed_learner")
+        found: Learner = replicated.DistributedLearner(group, data, architecture, rows, trial.device, trial.seed)
         return found
     return Learner(data, architecture, rows, trial.device, trial.seed)
 

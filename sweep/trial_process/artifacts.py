@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values import image_names
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import UserCodeError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -69,7 +69,7 @@ def folder_of_script(directory: AttemptDirectory) -> Path:
 def collect(folder: Path, keep: Callable[[Path], None]) -> None:
     """Save the files in the artifact folder of a script. A file that cannot be saved is logged, and is no failure."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name == image_names.FOLDER:
+        if path.name == logged_image_names.FOLDER:
             continue  # see `logged_images.ScriptImages`
         try:
             keep(path)
@@ -99,7 +99,7 @@ def _checked(name: str, what: str) -> str:
 def _check_limits(target: Path, size: int, what: str, limits: ArtifactLimits) -> None:
     """Raise `UserCodeError` above the limits of a trial."""
     found = target.parent.iterdir() if target.parent.is_dir() else ()
-    others = [path for path in found if path not in (target, target.parent / image_names.FOLDER)]
+    others = [path for path in found if path not in (target, target.parent / logged_image_names.FOLDER)]
     if len(others) >= limits.files:
         raise UserCodeError(f"{what}: a trial can save at most {limits.files} artifacts; save a folder as one archive")
     total = size + sum(map(_size, others))

@@ -21,7 +21,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from podium.sweep.process_template.template import share_memory
+from podium.sweep.process_template.template_process import share_memory
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -44,8 +44,8 @@ from podium.sweep.runtime.process_trees import (
     kill_orphans,
     reap,
 )
-from podium.sweep.runtime.session_priority import lower_priority_of_session
-from podium.sweep.trial_process import attempt
+from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
+from podium.sweep.trial_process import attempt_runner
 from podium.sweep.values.errors import UserCodeError
 
 RETRY_S = 1.0  # after a failed fork
@@ -187,7 +187,7 @@ class ForkServer:
             name_process("podium-trial")
             connection, log = descriptors
             os.set_inheritable(connection, False)
-            status = attempt.run(socket.socket(fileno=connection), log)
+            status = attempt_runner.run(socket.socket(fileno=connection), log)
         finally:
             # Not sys.exit: it would run the fork server's atexit handlers and torch's teardown.
             os._exit(status)
@@ -271,6 +271,6 @@ def run_forked(preload: Sequence[str], descriptors: Sequence[int], owner: int) -
     except UserCodeError as error:
         server.fail(str(error))
     else:
-        attempt.prepare()
+        attempt_runner.prepare()
         server.serve()
     return 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from podium.sweep.protocol.message_limits import MAX_STEP
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values import image_names
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import UserCodeError
 
 _MB = 1 << 20
@@ -38,18 +38,18 @@ def save(directory: AttemptDirectory, name: str, image: Any, step: int, *, limit
     what = f"log_image({name!r:.120}, step={step!r:.40})"
     _check(name, step, what)
     content = image_bytes(image, what, limits)
-    suffix = image_names.suffix_of(content)
+    suffix = logged_image_names.suffix_of(content)
     if suffix is None:
-        kinds = ", ".join(image_names.SUFFIXES)
+        kinds = ", ".join(logged_image_names.SUFFIXES)
         raise UserCodeError(f"{what}: not an image of a supported kind ({kinds}); pass an array, or save it as PNG")
     if len(content) > limits.image_bytes:
         raise UserCodeError(
             f"{what}: the image has {len(content) / _MB:.1f} MB; the limit is {limits.image_bytes // _MB} MB: make it "
             "smaller, or use save_artifact"
         )
-    folder = directory.artifacts / image_names.FOLDER
+    folder = directory.artifacts / logged_image_names.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / image_names.file_name(name, int(step), suffix)
+    target = folder / logged_image_names.file_name(name, int(step), suffix)
     _check_limits(target, len(content), what, limits)
     temporary = directory.root / f".image.{os.getpid()}.tmp"  # removed by the slot if this process is killed
     try:
@@ -68,7 +68,7 @@ class ScriptImages:
 
     def __init__(self, folder: Path, log_image: Callable[[str, Path, int], None]) -> None:
         """`folder`: of the artifacts."""
-        self._folder = folder / image_names.FOLDER
+        self._folder = folder / logged_image_names.FOLDER
         self._log_image = log_image
         self._seen: dict[str, tuple[int, int]] = {}  # size and modification time by name
         self._has_warned = False
@@ -90,7 +90,7 @@ class ScriptImages:
             self._log(Path(entry.path))
 
     def _log(self, path: Path) -> None:
-        found = image_names.parse(path.name)
+        found = logged_image_names.parse(path.name)
         try:
             if found is None:
                 raise UserCodeError(f"{path.name}: images of a script are named NAME.STEP.png, such as samples.10.png")
@@ -174,9 +174,11 @@ def _check(name: str, step: int, what: str) -> None:
     is_integer = hasattr(step, "__index__") and not isinstance(step, bool)  # also an integer of numpy
     if not is_integer or not 0 <= int(step) <= MAX_STEP:
         raise UserCodeError(f"{what}: step must be an integer of at least 0")
-    plain = isinstance(name, str) and name.isprintable() and 0 < len(name) <= image_names.MAX_NAME
-    if not plain or len(image_names.file_name(name, 0, "png")) - len(".0.png") > image_names.MAX_ENCODED:
-        raise UserCodeError(f"{what}: a name has 1 to {image_names.MAX_NAME} characters, fewer if they are not ASCII")
+    plain = isinstance(name, str) and name.isprintable() and 0 < len(name) <= logged_image_names.MAX_NAME
+    if not plain or len(logged_image_names.file_name(name, 0, "png")) - len(".0.png") > logged_image_names.MAX_ENCODED:
+        raise UserCodeError(
+            f"{what}: a name has 1 to {logged_image_names.MAX_NAME} characters, fewer if they are not ASCII"
+        )
 
 
 def _check_limits(target: Path, size: int, what: str, limits: ImageLimits) -> None:

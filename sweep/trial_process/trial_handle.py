@@ -12,7 +12,7 @@ from podium.sweep.protocol.message_limits import MAX_STEP
 from podium.sweep.protocol.slot_commands import PruneAnswer
 from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process import artifacts, logged_images
 from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods
 from podium.sweep.trial_process.interval_end import IntervalEnd
@@ -21,7 +21,7 @@ from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
-from podium.sweep.trial_process.suggestions import Suggestions
+from podium.sweep.trial_process.suggest_methods import SuggestMethods
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError, UserCodeError
@@ -41,7 +41,7 @@ class Pruned(Exception):  # noqa: N818 - not an error; the name is part of the i
     """Raised by user code to end a trial after `should_prune()` returned True."""
 
 
-class Trial(CheckpointMethods, Suggestions):
+class Trial(CheckpointMethods, SuggestMethods):
     """Optuna's `suggest_*`, `report` and `should_prune`, and methods of Podium for data, files and checkpoints."""
 
     Pruned = Pruned

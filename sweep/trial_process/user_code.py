@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from podium.sweep.trial_process.number_conversion import STEPS, named_step, number_of
-from podium.sweep.trial_process.ray_tune import TuneSession
+from podium.sweep.trial_process.ray_tune_compatibility import TuneSession
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
 from podium.sweep.values.code_references import instance_instead, is_reserved
 from podium.sweep.values.errors import UserCodeError

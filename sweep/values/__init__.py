@@ -20,7 +20,7 @@ Modules:
     failure_classification           Classifies exceptions and error output of a trial by failure cause
     failure_messages                 Makes messages of failures comparable: numbers, paths and addresses in them become
                                      placeholders
-    image_names                      The files of images that trials log: name and step are in the name of the file
+    logged_image_names               The files of images that trials log: name and step are in the name of the file
     megabytes                        Sizes of memory in MB of 2^20 bytes, as in the `limits` of sweep files
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
@@ -31,7 +31,7 @@ Modules:
     objective_reduction              Reduces the reported values of a trial to its result: last, min or max
     predictions_file_keys            Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
-    refused_node                     A node of a Ray cluster of others that the service does not use
+    refused_node                     A node of an existing Ray cluster that the service does not use
     returned_values                  Converts the return value of a trial's function to the values of its objectives
     saved_network_manifest           The metadata of a saved user network, from which ensembles rebuild it
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions

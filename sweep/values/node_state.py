@@ -11,7 +11,7 @@ class NodeState(StrEnum):
     """The state of a node. The values are those in the REST API."""
 
     READY = "ready"  # its agent reports
-    REFUSED = "refused"  # in a Ray cluster of others: the service does not use it
+    REFUSED = "refused"  # in an existing Ray cluster: the service does not use it
     SILENT = "silent"  # its agent has not reported recently
     LEAVING = "leaving"  # it leaves when its trials have ended
     DRAINED = "drained"  # all its devices are drained

@@ -1,4 +1,4 @@
-"""A node of a Ray cluster of others that the service does not use; scheduler and api."""
+"""A node of an existing Ray cluster that the service does not use; scheduler and api."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sqlalchemy import update
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.tables import attempts
 from podium.db.stores import devices, nodes
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from tests.browser.stage import Stage
 from tests.node_reports import node_report

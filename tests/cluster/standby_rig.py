@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import psycopg
 
 from podium.db.schema.postgres_engine import PostgresDatabase
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network
@@ -65,7 +65,7 @@ class StandbyService(Service):
 
     def __init__(self, machine: Machine, folder: Path, shared: Path, url_file: Path, ray: PlainRay) -> None:
         folder.mkdir(exist_ok=True)
-        joined = JoinedCluster(ray.address, str(ray.token_file), max_slots=CPUS, idle_release_s=300.0)
+        joined = ExistingCluster(ray.address, str(ray.token_file), max_slots=CPUS, idle_release_s=300.0)
         super().__init__(
             machine, folder, data_dir=shared, joined=joined, service=machine.name, standby=True,
             database_url_file=str(url_file),

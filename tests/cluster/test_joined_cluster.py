@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.joined_timings import JoinedTimings
-from podium.sweep.ray_cluster.node_keeper import KEEPER_PREFIX, node_of_keeper
+from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
+from podium.sweep.ray_cluster.node_supervisor_actor import SUPERVISOR_PREFIX, node_of_supervisor
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network
@@ -183,7 +183,7 @@ def test_node_that_is_drained_gets_no_more_trials(
     sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=16), folder)
     service.wait_until("both slots work", lambda: len(service.running(sweep_id)) == 2, LONG_S)
     ray.join(network.add("spare"), CPUS)
-    (node_id,) = {found[0] for _, name in _actors(ray) if (found := node_of_keeper(name)) is not None}
+    (node_id,) = {found[0] for _, name in _actors(ray) if (found := node_of_supervisor(name)) is not None}
     ray.command(
         "drain-node", "--address", ray.address, "--node-id", node_id, "--reason", "DRAIN_NODE_REASON_PREEMPTION",
         "--reason-message", "test", "--deadline-remaining-seconds", "600",
@@ -207,7 +207,7 @@ def test_removed_node_is_not_used_until_it_is_returned(
     for name in names:
         service.say("node", "remove", name)
     service.wait_until("its slots are closed", lambda: service.devices("ready") == service.devices("busy") == set())
-    time.sleep(JoinedTimings().avoid_s)
+    time.sleep(ExistingClusterTimings().avoid_s)
     started = {each.device for each in service.attempts(sweep_id)}
     assert not service.running(sweep_id) and {device.split(":")[0] for device in started} == names
     for name in names:
@@ -218,7 +218,7 @@ def test_removed_node_is_not_used_until_it_is_returned(
 
 def _serve(network: Network, folder: Path, ray: PlainRay, max_slots: int = 2) -> Service:
     folder.mkdir()
-    joined = JoinedCluster(ray.address, str(ray.token_file), max_slots=max_slots, idle_release_s=IDLE_RELEASE_S)
+    joined = ExistingCluster(ray.address, str(ray.token_file), max_slots=max_slots, idle_release_s=IDLE_RELEASE_S)
     service = Service(network.add(f"serve{next(numbers)}"), folder, joined=joined)
     service.wait_until("the service is ready", lambda: "is ready" in service.log, LONG_S)
     return service
@@ -236,7 +236,7 @@ def _actors(ray: PlainRay) -> set[tuple[str, str]]:
     """Namespace and name of the slots and keepers of all services."""
     found = ray.run(NAMED_ACTORS)
     assert isinstance(found, list)
-    prefixes = (ACTOR_PREFIX, KEEPER_PREFIX)
+    prefixes = (ACTOR_PREFIX, SUPERVISOR_PREFIX)
     return {(each["namespace"], each["name"]) for each in found if each["name"].startswith(prefixes)}
 
 

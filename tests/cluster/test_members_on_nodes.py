@@ -12,7 +12,7 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
-from podium.ensemble.host.node_messages import HOST_SILENCE_S, SILENT_S
+from podium.ensemble.host.node_worker_messages import HOST_SILENCE_S, SILENT_S
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.cluster.cluster_rig import Cluster

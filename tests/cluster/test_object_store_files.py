@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.file_store import store_check
-from podium.sweep.file_store.object_store_record import recorded
-from podium.sweep.file_store.store_check import StoreCheck
+from podium.sweep.file_store import object_store_check
+from podium.sweep.file_store.object_store_check import ObjectStoreCheck
+from podium.sweep.file_store.object_store_config import recorded
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network
@@ -144,8 +144,8 @@ def test_node_that_does_not_reach_the_folder_is_refused(cluster: Cluster, object
     machine = cluster.stray_machine("stray")
     machine.run("mount", "-t", "tmpfs", "none", str(objects))
     wanted = machine.folder / "wanted.json"
-    wanted.write_text(json.dumps(asdict(StoreCheck(record.url, "", record.store_id, is_head=False))))
-    check = f"{shlex.quote(sys.executable)} -P -m {store_check.MODULE} < {wanted} 2>&1"
+    wanted.write_text(json.dumps(asdict(ObjectStoreCheck(record.url, "", record.store_id, is_head=False))))
+    check = f"{shlex.quote(sys.executable)} -P -m {object_store_check.MODULE} < {wanted} 2>&1"
     assert "not the folder of the head" in machine.run("sh", "-c", f"{check} || true")
     machine.kill()
 

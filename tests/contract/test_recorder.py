@@ -15,9 +15,7 @@ from sqlalchemy import insert, update
 from podium.db.schema import tables
 from podium.db.schema.engine import Database
 from podium.db.stores import predecessor_links, sweeps
-from podium.sweep.lifecycle.held_sweeps import BestTrial, FixedValues, HeldSweep, Predecessor
-from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,
@@ -38,7 +36,9 @@ from podium.sweep.lifecycle.recorded_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_ports import Recorder
+from podium.sweep.lifecycle.held_sweeps import BestTrial, FixedValues, HeldSweep, Predecessor
+from podium.sweep.lifecycle.pending_commands import Enqueued
+from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json

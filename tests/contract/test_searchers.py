@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, PruneDecision, SearchFailed, TrialProposed
-from podium.sweep.lifecycle.scheduler_ports import Searchers, SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import Searchers, SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.states import TrialState

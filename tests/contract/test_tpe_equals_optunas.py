@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from optuna.samplers import TPESampler
 
+from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.search_limits import SearchLimits
-from podium.sweep.search.study import Study
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.search_messages import PastTrial

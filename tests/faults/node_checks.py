@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.faults.faulted_cluster import FaultedCluster
 from tests.faults.journal import SLACK_S
 from tests.faults.node_victims import ON_HEAD, ON_NODE, MachineCensus

@@ -23,11 +23,11 @@ from sqlalchemy import text
 
 from podium.api.http.authentication import CACHE_S, Authenticator
 from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.rest.stream.event_polling import LIMITS, StreamLimits
 from podium.api.rest.stream.event_routes import feed_of
-from podium.api.rest.stream.feed import LIMITS, StreamLimits
 from podium.db.access.tokens import Role
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.states import SweepState
 from tests.repository import ROOT
 from tests.running_service import wait_for
@@ -126,7 +126,7 @@ def test_new_stream_includes_changes_just_before_it_opened(rig: ServiceRig) -> N
     rig.sweep()
     now = time.time()
     with rig.database.write() as connection:
-        events.add(connection, [NewEvent(now, "sweep.paused", 1), NewEvent(now, "sweep.running", 1)])
+        event_outbox.add(connection, [NewEvent(now, "sweep.paused", 1), NewEvent(now, "sweep.running", 1)])
     with serving(rig) as (url, _), following(url) as stream:
         assert next(stream) == Message("hello", "3", {})
         assert next(stream).data["kinds"] == ["sweep.paused", "sweep.running"]
@@ -239,7 +239,7 @@ def test_stream_continues_when_database_is_temporarily_unavailable(
     with serving(rig) as (url, _), following(url) as stream:
         next(stream)
         with monkeypatch.context() as patch:
-            patch.setattr("podium.db.stores.events.summaries", away)
+            patch.setattr("podium.db.stores.event_outbox.summaries", away)
             assert looked.wait(10)
         rig.sweep()
         assert next(stream).event == "changes"

@@ -27,8 +27,8 @@ from podium.api.http import connection_limits, uvicorn_server
 from podium.api.http.request_body import IncomingBodies
 from podium.api.http.slow_connections import LIMITS_S, Awaited
 from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.rest.stream.event_polling import LIMITS, StreamLimits
 from podium.api.rest.stream.event_routes import feed_of
-from podium.api.rest.stream.feed import LIMITS, StreamLimits
 from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for
 from tests.service_rig import ServiceRig

@@ -29,7 +29,7 @@ from podium.ensemble.worker.model_file import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient
 from tests.networks import (

@@ -20,32 +20,34 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def target_file(receiver: Receiver, tmp_path: Path) -> Path:
+def notification_target_file(receiver: Receiver, tmp_path: Path) -> Path:
     file = tmp_path / "targets"
     file.write_text(f"finished, failed = {receiver.url}\n")
     file.chmod(0o600)
     return file
 
 
-def test_test_notification_reaches_the_target(receiver: Receiver, target_file: Path) -> None:
-    sent = podium("notify", "test", str(target_file))
+def test_test_notification_reaches_the_target(receiver: Receiver, notification_target_file: Path) -> None:
+    sent = podium("notify", "test", str(notification_target_file))
     assert (sent.returncode, sent.stdout) == (0, "line 1 (json): sent; it gets: failed, finished\n"), sent.stderr
     assert receiver.titles == ["Podium: test"]
     receiver.status = 500
-    refused = podium("notify", "test", str(target_file))
+    refused = podium("notify", "test", str(notification_target_file))
     assert (refused.returncode, refused.stdout) == (1, "line 1 (json): not delivered: HTTP status 500\n")
-    target_file.chmod(0o644)
-    readable = podium("notify", "test", str(target_file))
+    notification_target_file.chmod(0o644)
+    readable = podium("notify", "test", str(notification_target_file))
     assert readable.returncode == 4 and "chmod 600" in readable.stderr
-    started = podium("serve", "--data-dir", str(target_file.parent / "data"), "--notify", str(target_file))
+    started = podium(
+        "serve", "--data-dir", str(notification_target_file.parent / "data"), "--notify", str(notification_target_file)
+    )
     assert started.returncode == 2 and "other users may read it" in started.stderr
 
 
 @pytest.mark.slow
 def test_service_notifies_once_although_the_notifier_is_killed(
-    receiver: Receiver, target_file: Path, tmp_path: Path
+    receiver: Receiver, notification_target_file: Path, tmp_path: Path
 ) -> None:
-    with RunningService(tmp_path / "data", "cpu:1", options=("--notify", str(target_file))) as service:
+    with RunningService(tmp_path / "data", "cpu:1", options=("--notify", str(notification_target_file))) as service:
 
         def finish(name: str) -> None:
             sweep = service.client.submit(builtin_document(name=name, run_cap=1))

@@ -18,15 +18,15 @@ from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.values.member_precision import choose
 from podium.ensemble.worker import int8_linear, precision_measurement
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.measurement_messages import MeasurementRequest
 from podium.ensemble.worker.model_file import ModelFile
-from podium.ensemble.worker.network_interface import NetworkOutputs
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.precision_measurement import measure
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
 from podium.sweep.data import datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.fakes import FakeClock
 from tests.networks import CPU
 

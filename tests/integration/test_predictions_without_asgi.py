@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 from starlette.types import Scope
 
-from podium.api.gateway import main, predictions
+from podium.api.gateway import main, prediction_routes
 from podium.api.http import uvicorn_server
 from podium.api.http.allowed_host_names import HostNames
-from podium.api.http.direct_handler_interface import Cancel, DirectHandler, Respond
-from podium.api.http.direct_protocol import DirectProtocol
+from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi, Respond
+from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
 from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.api.http.uvicorn_server import ReadyServer
@@ -45,7 +45,7 @@ _MEASURED = re.compile(rb'"(total_ms|queue_ms|compute_ms)":[0-9.e-]+')
 class Spy:
     """Notes of each request whether the handler began to answer it."""
 
-    def __init__(self, handler: DirectHandler) -> None:
+    def __init__(self, handler: HandlerWithoutAsgi) -> None:
         self._handler = handler
         self.begun: list[bool] = []
 
@@ -76,8 +76,8 @@ class Gateway:
     @property
     def begun(self) -> list[bool]:
         """Of each request that the handler saw, whether it was answered directly."""
-        assert isinstance(self.app.direct_handler, Spy)
-        return self.app.direct_handler.begun
+        assert isinstance(self.app.handler_without_asgi, Spy)
+        return self.app.handler_without_asgi.begun
 
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=20)
@@ -140,7 +140,7 @@ def networks(rig: ServiceRig) -> Iterator[list[FakeNetwork]]:
         server.close()
 
 
-class AsIfTls(DirectProtocol):
+class AsIfTls(ProtocolWithoutAsgi):
     """Connections as a TLS socket would have them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -164,13 +164,13 @@ class Unwritable:
 @contextmanager
 def serving(
     rig: ServiceRig, *, direct: bool, limits: AggregatorLimits | None = None,
-    protocol: type[DirectProtocol] = DirectProtocol, host: str = "localhost",
+    protocol: type[ProtocolWithoutAsgi] = ProtocolWithoutAsgi, host: str = "localhost",
 ) -> Iterator[Gateway]:  # fmt: skip
     app = main.create_app(rig.settings, rig.database, limits)
     assert isinstance(app, GuardedApp)
-    assert app.direct_handler is not None
+    assert app.handler_without_asgi is not None
     app.allowed_host_names = HostNames((host,))
-    app.direct_handler = Spy(app.direct_handler) if direct else None
+    app.handler_without_asgi = Spy(app.handler_without_asgi) if direct else None
     server = ReadyServer(uvicorn_server.config(app, rig.settings, protocol))
     thread = threading.Thread(target=server.run, args=([uvicorn_server.tcp("127.0.0.1", 0)],))
     thread.start()
@@ -252,7 +252,7 @@ DECLINED = {
     "other_origin": request(ROWS, PATH, "Origin: http://evil.example"),
     "cross_site": request(ROWS, PATH, "Sec-Fetch-Site: cross-site"),
     "npy": request(npy(), PATH, "Content-Type: application/x-npy"),
-    "npy_answer": request(ROWS, PATH, "Accept: application/x-npy"),
+    "npy_response": request(ROWS, PATH, "Accept: application/x-npy"),
     "large": request(LARGE),
     "large_response": request(json.dumps({"inputs": [[1, 0, 0]] * (INLINE_SIZE // 96 + 1)}).encode()),
 }
@@ -358,9 +358,9 @@ def _disconnect_after_many_rows(gateway: Gateway, networks: list[FakeNetwork]) -
 
 
 def test_connection_keeps_no_body_and_no_reference_cycle(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
-    seen: list[weakref.ref[DirectProtocol]] = []
+    seen: list[weakref.ref[ProtocolWithoutAsgi]] = []
 
-    class Watched(DirectProtocol):
+    class Watched(ProtocolWithoutAsgi):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             seen.append(weakref.ref(self))
@@ -391,7 +391,7 @@ def test_unexpected_error_is_answered(
 
     with monkeypatch.context() as patch:
         for each in (gateway, plain):
-            target: object = each.aggregator if fails == "admit" else predictions
+            target: object = each.aggregator if fails == "admit" else prediction_routes
             patch.setattr(target, fails, fail)
         found, expected = (_ERROR_ID.sub(b"", each.ask(request())) for each in (gateway, plain))
     assert found.startswith(b"HTTP/1.1 500 ")
@@ -402,7 +402,7 @@ def test_unexpected_error_is_answered(
 def test_connection_that_cannot_be_written_is_aborted(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
     numbers = itertools.count(1)
 
-    class SecondIsBroken(DirectProtocol):
+    class SecondIsBroken(ProtocolWithoutAsgi):
         """The second connection cannot be written."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

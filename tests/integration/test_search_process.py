@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, TrialProposed
-from podium.sweep.lifecycle.scheduler_ports import SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
 from podium.sweep.values.assignment import Limits
 from podium.sweep.values.failure_causes import Cause

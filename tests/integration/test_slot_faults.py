@@ -38,7 +38,7 @@ def test_unserializable_end_is_reported_without_details(slot: SlotDriver, monkey
 
     slot.open()
     with monkeypatch.context() as patch:
-        patch.setattr("podium.sweep.slots.attempt_end.attempt_outcome", unclear)
+        patch.setattr("podium.sweep.slots.attempt_end_event.attempt_outcome", unclear)
         ended = slot.result("good")
     assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
     assert "RuntimeError: as planned" in ended.message

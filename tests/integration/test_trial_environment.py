@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
+from podium.sweep.runtime.thread_count_variables import THREAD_VARIABLES
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER
 from tests.repository import ROOT
 from tests.running_service import RunningService, function_sweep

@@ -148,7 +148,7 @@ def test_traceback_starts_in_user_code(slot: SlotDriver) -> None:
     assert [line.split('"')[1].rsplit("/", 1)[1] for line in lines if "File" in line] == ["shapes.py", "shapes.py"]
     assert lines[-1].startswith("podium.sweep.values.errors.BadReportError: report(value='high')")
     broken = slot.result({"function": "broken:objective"}).traceback
-    assert "broken.py" in broken and "importlib" not in broken and "attempt.py" not in broken
+    assert "broken.py" in broken and "importlib" not in broken and "attempt_runner.py" not in broken
 
 
 # Define-by-run.

@@ -420,7 +420,7 @@ def test_weights_of_other_build_are_refused(rig: UserRig) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
-    from podium.sweep.runtime.regular_files import sha256_of
+    from podium.sweep.runtime.safe_file_reads import sha256_of
 
     with safe_open(files[1].path, framework="pt") as other:
         header = other.metadata()
@@ -547,7 +547,7 @@ def test_network_must_reproduce_saved_predictions_on_shared_rows(rig: UserRig) -
 def rig_files(rig: UserRig) -> Any:
     model = Path(rig.file(0).path) if rig.attempt(0).model.exists() else None
     assert model is None
-    from podium.ensemble.values.candidates import TrialFiles
+    from podium.ensemble.values.member_candidate import TrialFiles
     from podium.sweep.values.states import TrialState
 
     return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, rig.key(0))

@@ -18,8 +18,8 @@ import psutil
 import pytest
 import torch
 
-from podium.ensemble.host.launcher_interface import WorkerConfig, WorkerHandle, WorkerStatus
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
+from podium.ensemble.host.worker_launcher_interface import WorkerConfig, WorkerHandle, WorkerStatus
 from podium.ensemble.protocol.prediction_messages import Request, pack_requests, unpack_replies
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.sweep.process_template.template_launcher import TemplateProcess

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -37,11 +37,11 @@ def backup(
     if not data.root.is_dir():
         raise DataDirectoryError(f"there is no data directory {data.root}; name another with --data-dir")
     options = [*_credentials(credentials), *_database(data, url_file), *(["--datasets"] if datasets else [])]
-    done = lazy.database_subprocess.run_reporting(
+    done = lazy_imports.database_subprocess.run_reporting(
         "copies.full_backup", data.root, _absolute(place), *options, say=_progress
     )
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
     else:
         _print(
             f"{done['place']}: snapshot {done['snapshot']}, {done['files']:,} files, {_size(done['bytes'])}; "
@@ -69,7 +69,7 @@ def restore(
     data = DataDirectory(data_dir.absolute())
     options = [*_credentials(credentials), *_database(data, url_file)]
     if list_them:
-        found = lazy.database_subprocess.run_reporting(
+        found = lazy_imports.database_subprocess.run_reporting(
             "copies.full_restore", _absolute(place), data.root, "--list", *options, say=_progress
         )
         _print_list(found, as_json)
@@ -80,12 +80,12 @@ def restore(
         data.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise DataDirectoryError(f"cannot create {data.root}: {error.strerror}") from error
-    with lazy.all_services_locked(data, "give a new folder with --data-dir"):
-        done = lazy.database_subprocess.run_reporting(
+    with lazy_imports.all_services_locked(data, "give a new folder with --data-dir"):
+        done = lazy_imports.database_subprocess.run_reporting(
             "copies.full_restore", _absolute(place), data.root, *options, say=_progress
         )
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
         return
     made = datetime.fromtimestamp(done["created_at"]).astimezone()
     _print(f"{done['data_dir']}: {done['files']:,} files, {_size(done['bytes'])}, as of {made:%Y-%m-%d %H:%M:%S}")
@@ -95,7 +95,7 @@ def restore(
 
 def _print_list(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
         for name in found["snapshots"]:
             _print(name)
@@ -117,9 +117,9 @@ def _credentials(file: Path | None) -> list[str]:
 
 
 def _database(data: DataDirectory, url_file: Path | None) -> list[str]:
-    if not lazy.database_binding.is_postgres(data, url_file):
+    if not lazy_imports.database_binding.is_postgres(data, url_file):
         return []
-    file = lazy.database_binding.url_file_of(data, url_file)
+    file = lazy_imports.database_binding.url_file_of(data, url_file)
     return ["--postgres", *([] if file is None else ["--url-file", str(file.absolute())])]
 
 
@@ -128,7 +128,7 @@ def _size(size: int) -> str:
 
 
 def _print(line: str) -> None:
-    lazy.terminal_output.console.print(line, soft_wrap=True, markup=False)
+    lazy_imports.terminal_output.console.print(line, soft_wrap=True, markup=False)
 
 
 def _progress(line: str) -> None:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -28,8 +28,8 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Copy the database to a file; the service may be running. A PostgreSQL database is written by pg_dump."""
-    data, run = DataDirectory(data_dir.absolute()), lazy.database_subprocess.run
-    postgres, options = lazy.database_binding.is_postgres(data, url_file), ["--force"] if force else []
+    data, run = DataDirectory(data_dir.absolute()), lazy_imports.database_subprocess.run
+    postgres, options = lazy_imports.database_binding.is_postgres(data, url_file), ["--force"] if force else []
     suffix = "pgdump" if postgres else "sqlite3"
     target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.{suffix}").absolute()
     if postgres:
@@ -37,9 +37,9 @@ def backup(
     else:
         done = run("schema.database_backup", data.database, target, *options)
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
     else:
-        lazy.terminal_output.console.print(f"{done['path']}: {done['bytes'] / 1e6:,.1f} MB", soft_wrap=True)
+        lazy_imports.terminal_output.console.print(f"{done['path']}: {done['bytes'] / 1e6:,.1f} MB", soft_wrap=True)
 
 
 @app.command()
@@ -54,15 +54,15 @@ def restore(
     The replaced database is kept in DATA_DIR/backups. With PostgreSQL, the backup is written into an empty database.
     """
     data = DataDirectory(data_dir.absolute())
-    if lazy.database_binding.is_postgres(data, url_file):
+    if lazy_imports.database_binding.is_postgres(data, url_file):
         named = _named(data, url_file)
-        done = lazy.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *named)
+        done = lazy_imports.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *named)
     else:
         data = _existing(data_dir)
-        with lazy.all_services_locked(data, "stop it before a restore"):
-            done = lazy.database_subprocess.run("copies.sqlite_restore", file.absolute(), data.database)
+        with lazy_imports.all_services_locked(data, "stop it before a restore"):
+            done = lazy_imports.database_subprocess.run("copies.sqlite_restore", file.absolute(), data.database)
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
         return
     kept = "" if done["kept"] is None else f"; the replaced database: {done['kept']}"
     _print(f"restored {done['path']}, schema {done['schema']}{kept}")
@@ -72,13 +72,13 @@ def restore(
 def check(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = None, as_json: AsJson = False) -> None:
     """Check the database for damage, and its file system or server. Exits with 1 if there are problems."""
     data = DataDirectory(data_dir.absolute())
-    if lazy.database_binding.is_postgres(data, url_file):
-        file = lazy.database_binding.url_file_of(data, url_file)
-        found = lazy.database_subprocess.run("integrity.postgres_check", *([] if file is None else [file]))
+    if lazy_imports.database_binding.is_postgres(data, url_file):
+        file = lazy_imports.database_binding.url_file_of(data, url_file)
+        found = lazy_imports.database_subprocess.run("integrity.postgres_check", *([] if file is None else [file]))
     else:
-        found = lazy.database_subprocess.run("schema.integrity_check", data.database)
+        found = lazy_imports.database_subprocess.run("schema.integrity_check", data.database)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
         _print(f"{found['path']}: {'ok' if not found['problems'] else 'not ok'}; {_described(found)}")
         for kind, lines in (("problem", found["problems"]), ("advice", found["advice"])):
@@ -104,14 +104,14 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = No
     A file is backed up first. An empty PostgreSQL database gets its tables.
     """
     data = DataDirectory(data_dir.absolute())
-    if lazy.database_binding.is_postgres(data, url_file):
-        done = lazy.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(data, url_file))
+    if lazy_imports.database_binding.is_postgres(data, url_file):
+        done = lazy_imports.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(data, url_file))
     else:
         data = _existing(data_dir)
-        with lazy.all_services_locked(data, "stop it before an upgrade"):
-            done = lazy.database_subprocess.run("schema.migrate", data.database)
+        with lazy_imports.all_services_locked(data, "stop it before an upgrade"):
+            done = lazy_imports.database_subprocess.run("schema.migrate", data.database)
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
         return
     if done["before"] == done["now"]:
         result = f"schema {done['now']} is up to date; nothing to do"
@@ -132,7 +132,7 @@ def _existing(data_dir: Path) -> DataDirectory:
 
 
 def _named(data: DataDirectory, url_file: Path | None) -> list[str | Path]:
-    file = lazy.database_binding.url_file_of(data, url_file)
+    file = lazy_imports.database_binding.url_file_of(data, url_file)
     return [] if file is None else ["--url-file", file.absolute()]
 
 
@@ -156,13 +156,13 @@ def copy(
     command continues it.
     """
     data = _existing(data_dir)
-    file = lazy.database_binding.url_file_of(data, url_file)
-    with lazy.all_services_locked(data, "stop it before a copy"):
-        done = lazy.database_subprocess.run_reporting(
+    file = lazy_imports.database_binding.url_file_of(data, url_file)
+    with lazy_imports.all_services_locked(data, "stop it before a copy"):
+        done = lazy_imports.database_subprocess.run_reporting(
             "copies.database_copy", data.database, direction, *([] if file is None else [file]), say=_progress
         )
     if as_json:
-        lazy.terminal_output.print_json(done)
+        lazy_imports.terminal_output.print_json(done)
         return
     lines = [f"{done['target']}: {done['rows']:,} rows, verified; {done['source']} is unchanged"]
     for table, rows in done["changed"].items():
@@ -178,7 +178,7 @@ _STORED_OTHERWISE = {
 
 
 def _print(line: str) -> None:
-    lazy.terminal_output.console.print(line, soft_wrap=True, markup=False)
+    lazy_imports.terminal_output.console.print(line, soft_wrap=True, markup=False)
 
 
 def _progress(line: str) -> None:

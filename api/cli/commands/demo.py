@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, DataDir, Devices
 
 
 def demo(
@@ -21,7 +21,7 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="leave the service running until Ctrl-C")] = False,
 ) -> None:
     """Sweep an MLP on real data and ensemble the best three."""
-    lazy.demo_run.run(
+    lazy_imports.demo_run.run(
         data_dir=data_dir.absolute(),
         data=data,
         data_root=data_root,

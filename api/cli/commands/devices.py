@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds, DrainReason
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds, DrainReason
 
 if TYPE_CHECKING:
     from podium.api.client.device_responses import DeviceInfo
@@ -23,8 +23,8 @@ def list_devices(context: typer.Context, data_dir: DataDir = DEFAULT_DATA_DIR, a
     if context.invoked_subcommand is not None:
         _check_no_options(context, context.invoked_subcommand)
         return
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.devices()
     if as_json:
         output.print_json(found)
@@ -51,14 +51,14 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Place no more trials on devices until they are returned. Running trials complete."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(device_ids, lambda device_id: client.drain_device(device_id, reason), _state, as_json)
 
 
 @app.command("return")
 def give_back(device_ids: DeviceIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Place trials again on devices that were drained."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(device_ids, client.return_device, _state, as_json)
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DatabaseUrlFile, DataDir
 
 Artifacts = Annotated[bool, typer.Option("--artifacts/--no-artifacts", help="hash the files that trials saved")]
 CANNOT_CHECK = 2
@@ -43,7 +43,7 @@ def doctor(
 
 
 def _show(report: dict[str, list[dict[str, object]]]) -> None:
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     checked = f"{report['sweeps']} sweeps, {report['trials']} trials, {report['attempts']} attempts"
     breaches = report["breaches"]
     if breaches:

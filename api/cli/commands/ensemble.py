@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from podium.api.cli.commands import ensemble_monitoring
-from podium.api.cli.terminal import ensemble_options as options
-from podium.api.cli.terminal import lazy
+from podium.api.cli.commands import ensemble_traffic_and_drift
+from podium.api.cli.terminal import ensemble_options as shared_options
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.client import suggested_commands
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Version = Annotated[int | None, typer.Option(metavar="N", help="version number; 
 
 
 @app.command("build")
-@options.takes_version_options
+@shared_options.takes_version_options
 def build(
     name: Annotated[str | None, typer.Option(help="default: the sweep's name with a number")] = None,
     wait: Wait = True,
@@ -38,25 +38,25 @@ def build(
     **version: Any,
 ) -> None:
     """Build an ensemble of a sweep's best trials or of given ones. Ctrl-C stops waiting; the build continues."""
-    body = lazy.ensemble_build_request.request(**version, name=name)
-    with lazy.Client.of(data_dir) as client:
+    body = lazy_imports.ensemble_build_request.request(**version, name=name)
+    with lazy_imports.Client.of(data_dir) as client:
         ensemble = client.build_ensemble(**body)
         if wait:
-            ensemble = lazy.ensemble_output.follow(client, ensemble["id"], quiet=as_json)
+            ensemble = lazy_imports.ensemble_output.follow(client, ensemble["id"], quiet=as_json)
     if as_json:
-        lazy.terminal_output.print_json(ensemble)
+        lazy_imports.terminal_output.print_json(ensemble)
     elif wait:
-        lazy.terminal_output.console.print(lazy.ensemble_output.summary(ensemble))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.summary(ensemble))
     else:
         show = suggested_commands.command(data_dir, "ensemble", "show", ensemble["id"])
-        lazy.terminal_output.console.print(f"{lazy.ensemble_output.headline(ensemble)}; {show}")
-    raise typer.Exit(0 if lazy.serves(ensemble) or not wait else 1)
+        lazy_imports.terminal_output.console.print(f"{lazy_imports.ensemble_output.headline(ensemble)}; {show}")
+    raise typer.Exit(0 if lazy_imports.serves(ensemble) or not wait else 1)
 
 
 @version_app.command("add")
-@options.takes_version_options
+@shared_options.takes_version_options
 def add_version(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     canary: Annotated[
         float | None, typer.Option("--canary-share", metavar="SHARE", help="share of the requests, between 0 and 1")
     ] = None,
@@ -65,47 +65,47 @@ def add_version(
     **version: Any,
 ) -> None:
     """Build another version. It replaces the active one when ready, or serves a share as a canary until `promote`."""
-    body = lazy.ensemble_build_request.request(**version, canary_share=canary)
-    with lazy.Client.of(data_dir) as client:
+    body = lazy_imports.ensemble_build_request.request(**version, canary_share=canary)
+    with lazy_imports.Client.of(data_dir) as client:
         _print(client.add_version(ensemble, **body), as_json)
 
 
 @version_app.command("list")
-def list_versions(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def list_versions(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the versions of an ensemble and their roles."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
     if as_json:
-        lazy.terminal_output.print_json(found["versions"])
+        lazy_imports.terminal_output.print_json(found["versions"])
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.versions(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.versions(found))
 
 
 @app.command("list")
 def list_ensembles(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the ensembles, newest first."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = list(client.ensembles())
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.listed(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.listed(found))
 
 
 @app.command("show")
-def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def show_one(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show an ensemble and the state of each member."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.ensemble(ensemble)
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.summary(found))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.summary(found))
 
 
 @app.command("evaluate")
 def evaluate(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     split: Annotated[
         Literal["test", "calibration", "validation"] | None, typer.Option(help="the split to score; default test")
     ] = None,
@@ -130,19 +130,22 @@ def evaluate(
         raise typer.BadParameter("give either --split or --inputs with --targets")
     own: dict[str, Any] = {}
     if inputs is not None and targets is not None:
-        own = {"inputs": lazy.row_input.read(inputs), "targets": lazy.row_input.read(targets, strings=True)}
-    with lazy.Client.of(data_dir) as client:
+        own = {
+            "inputs": lazy_imports.row_input.read(inputs),
+            "targets": lazy_imports.row_input.read(targets, strings=True),
+        }
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.evaluate(ensemble, split or "test", force=force, version=version, **own)
         about = client.ensemble(found["ensemble_id"])
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.evaluation(found, about))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.evaluation(found, about))
 
 
 @app.command("predict")
 def predict(
-    ensemble: options.Name,
+    ensemble: shared_options.Name,
     file: Annotated[
         Path, typer.Option("--input", "-i", metavar="FILE", help="rows: .npy or JSON; -: standard input")
     ] = Path("-"),
@@ -153,65 +156,65 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict rows with an ensemble; shows what each member answered."""
-    inputs = lazy.row_input.read(file)
-    with lazy.Client.of(data_dir) as client:
+    inputs = lazy_imports.row_input.read(file)
+    with lazy_imports.Client.of(data_dir) as client:
         answer = client.predict(ensemble, inputs.reshape(1, -1) if inputs.ndim == 1 else inputs, deadline_ms)
     if as_json:
-        lazy.terminal_output.print_json(answer)
+        lazy_imports.terminal_output.print_json(answer)
     else:
-        lazy.terminal_output.console.print(lazy.ensemble_output.prediction(answer))
+        lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.prediction(answer))
 
 
 @app.command("start")
-def start(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def start(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Start a stopped ensemble."""
     _change(lambda client: client.start_ensemble(ensemble), data_dir, as_json)
 
 
 @app.command("stop")
-def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def stop(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Stop an ensemble and release its devices. It can be started again."""
     _change(lambda client: client.stop_ensemble(ensemble), data_dir, as_json)
 
 
 @app.command("retire")
-def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def retire(ensembles: shared_options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retire ensembles permanently. Evaluations are kept; names stay in use."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(
             ensembles,
             client.retire_ensemble,
-            lambda one: lazy.terminal_output.printable(lazy.ensemble_output.headline(one)),
+            lambda one: lazy_imports.terminal_output.printable(lazy_imports.ensemble_output.headline(one)),
             as_json,
         )
 
 
 @app.command("promote")
-def promote(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def promote(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Make the canary the active version."""
     _change(lambda client: client.promote(ensemble), data_dir, as_json)
 
 
 @app.command("rollback")
-def roll_back(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def roll_back(ensemble: shared_options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Cancel the pending version, or return to the previous one."""
     _change(lambda client: client.roll_back(ensemble), data_dir, as_json)
 
 
-app.command("traffic")(ensemble_monitoring.show_traffic)
-app.command("events")(ensemble_monitoring.list_events)
-app.command("drift")(ensemble_monitoring.show_drift)
+app.command("traffic")(ensemble_traffic_and_drift.show_traffic)
+app.command("events")(ensemble_traffic_and_drift.list_events)
+app.command("drift")(ensemble_traffic_and_drift.show_drift)
 
 
 def _change(change: Callable[[Client], EnsembleInfo], data_dir: Path, as_json: bool) -> None:
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         _print(change(client), as_json)
 
 
 def _print(ensemble: EnsembleInfo, as_json: bool) -> None:
     if as_json:
-        lazy.terminal_output.print_json(ensemble)
+        lazy_imports.terminal_output.print_json(ensemble)
         return
-    lazy.terminal_output.console.print(lazy.ensemble_output.headline(ensemble))
-    for line in lazy.ensemble_output.pending_versions(ensemble):
-        lazy.terminal_output.console.print(line)
+    lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.headline(ensemble))
+    for line in lazy_imports.ensemble_output.pending_versions(ensemble):
+        lazy_imports.terminal_output.console.print(line)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.api.cli.commands.node_join import join
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, DrainReason, NodeNames
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, DrainReason, NodeNames
 
 if TYPE_CHECKING:
     from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
@@ -24,25 +24,25 @@ _COLUMNS = ("node", "state", "address", "busy", "disk free", "clock offset", "la
 @app.command("list")
 def list_nodes(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List the nodes: how many of their devices are busy, free disk space, clock offset and last report."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.nodes()
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
         return
     rows = [
         (
             node["name"],
-            lazy.terminal_output.state(node["state"]),
+            lazy_imports.terminal_output.state(node["state"]),
             node["address"],
             f"{node['busy']} of {len(node['devices'])}",
             *(("", "", "") if node["refused"] else _reported(node)),
         )
         for node in found
     ]
-    lazy.terminal_output.console.print(lazy.terminal_output.table(None, _COLUMNS, rows))
+    lazy_imports.terminal_output.console.print(lazy_imports.terminal_output.table(None, _COLUMNS, rows))
     for node in found:
         if node["refused"]:
-            lazy.terminal_output.console.print(f"{node['name']} is not used: {node['refused']}", markup=False)
+            lazy_imports.terminal_output.console.print(f"{node['name']} is not used: {node['refused']}", markup=False)
 
 
 @app.command("drain")
@@ -53,14 +53,14 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Place no more trials on the devices of nodes until they are returned. Running trials complete."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(names, lambda name: client.drain_node(name, reason), _state, as_json)
 
 
 @app.command("return")
 def give_back(names: NodeNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Place trials again on the devices of nodes. A node that was asked to leave stays."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(names, client.return_node, _state, as_json)
 
 
@@ -78,7 +78,7 @@ def remove(
             return f"{node['name']} was silent and is forgotten"
         return f"{node['name']} leaves" + ("" if now else " when its running trials have ended")
 
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(names, lambda name: client.remove_node(name, now=now), line, as_json)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 
 
 def join(
@@ -36,14 +36,14 @@ def join(
     ] = Path("podium-node-data"),
 ) -> None:
     """Run trials of another machine's service on the devices of this one, until Ctrl-C."""
-    plan = lazy.service_settings.DevicePlan.parse(devices)
+    plan = lazy_imports.service_settings.DevicePlan.parse(devices)
     if plan.kind == "pretend-gpu":
         raise typer.BadParameter("--devices pretend-gpu: only `podium serve` has it, for tests")
-    found = lazy.local_devices(plan)
+    found = lazy_imports.local_devices(plan)
     if not found.count:
         raise typer.BadParameter("--devices gpu: this machine has no GPU; write auto, cpu or cpu:N")
-    lazy.node_process.join(
-        lazy.node_process.NodeOptions(
+    lazy_imports.node_join_process.join(
+        lazy_imports.node_join_process.NodeOptions(
             head=head,
             token_file=token_file,
             data_dir=data_dir.absolute(),

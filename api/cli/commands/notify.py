@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.lazy_groups import group
 
 app = group()
@@ -18,9 +18,9 @@ File = Annotated[Path, typer.Argument(metavar="URL-FILE", help="the file of `pod
 def send_test(file: File) -> None:
     """Send a test notification to each target of a file, from this machine. No service is needed."""
     from podium.api.notifications.delivery import Delivery, DeliveryError  # imports a library that is optional
-    from podium.api.notifications.target_file import read_targets
+    from podium.api.notifications.notification_target_file import read_targets
 
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     failed = 0
     for target in read_targets(file):
         try:

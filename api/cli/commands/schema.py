@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 
 
 def schema() -> None:
     """Print the JSON Schema of the sweep file, for editors."""
-    lazy.terminal_output.print_json(lazy.sweep_schema())
+    lazy_imports.terminal_output.print_json(lazy_imports.sweep_schema())

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.serve_options import takes_settings
 from podium.sweep.values.errors import ServiceError
 
@@ -22,19 +22,19 @@ PARENT = "PODIUM_PARENT"
 def serve(**options: Any) -> None:
     """Run the service until Ctrl-C. Its components: Ray, the API, the scheduler, the ensemble host and the gateways."""
     try:
-        settings = lazy.settings_from(options)
+        settings = lazy_imports.settings_from(options)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
     with _interrupts_held():
         if sys.stderr.isatty():
             where = f"data in {settings.data_dir}, devices: {options['devices']}"
             _print(f"Starting Podium ({where}); prints a login link when it is ready")
-        if remark := lazy.sharing_remark(settings.devices, settings.trials_per_device):
+        if remark := lazy_imports.sharing_remark(settings.devices, settings.trials_per_device):
             _print(remark)
-        startup = lazy.startup
+        startup = lazy_imports.startup
         parent = os.environ.pop(PARENT, None)
         if parent is not None:
-            lazy.die_with_parent(int(parent), signal.SIGTERM)
+            lazy_imports.die_with_parent(int(parent), signal.SIGTERM)
     startup.serve(settings, _print)
 
 

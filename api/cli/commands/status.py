@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 if TYPE_CHECKING:
     from podium.api.client.readiness_responses import LeaderInfo, Services
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Print whether the service is ready, and its components."""
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         about = client.ready()
         services = client.services() if about["database"]["available"] else None
         if as_json:
@@ -49,5 +49,5 @@ def _services(services: Services) -> Iterator[str]:
 def _leader(leader: LeaderInfo) -> str:
     this = " (this service)" if leader["answers"] else ""
     lease = f"lease renewed {leader['renewed_s']:.0f} s ago{', expired' if leader['expired'] else ''}"
-    since = lazy.sweep_progress.clock_time(leader["held_s"])
+    since = lazy_imports.sweep_progress.clock_time(leader["held_s"])
     return f"leads: {leader['url']} on {leader['host']}{this}, for {since}, epoch {leader['epoch']}, {lease}"

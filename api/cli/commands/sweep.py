@@ -18,9 +18,10 @@ from podium.api.cli.commands import (
     sweep_metadata,
     sweep_validate,
 )
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import (
+from podium.api.cli.terminal.shared_options import (
     DEFAULT_DATA_DIR,
     AsJson,
     DataDir,
@@ -31,7 +32,6 @@ from podium.api.cli.terminal.options import (
     SweepId,
     SweepIds,
 )
-from podium.api.cli.terminal.run_each import run_each
 from podium.api.client import suggested_commands
 from podium.sweep.values.states import SweepState
 
@@ -56,37 +56,38 @@ def run(
     Uses the running service, or starts one for this sweep. Ctrl-C cancels the sweep. Exits with 0 if it finished,
     with 1 otherwise.
     """
-    output, submission = lazy.terminal_output, lazy.sweep_file_document
+    output, submission = lazy_imports.terminal_output, lazy_imports.sweep_file_document
     read, document, _ = submission.read(file)
     submission.print_notes(read)
     if project is not None:
         document = {**document, "project": project}
-    with lazy.service_for_command.service(data_dir.absolute(), devices) as client:
+    with lazy_imports.service_for_command.service(data_dir.absolute(), devices) as client:
         sweep = submission.submit(client.submit, read, document)
-        with lazy.service_for_command.cancelled_on_interrupt(client, sweep["id"]):
+        with lazy_imports.service_for_command.cancelled_on_interrupt(client, sweep["id"]):
             if as_json:
                 sweep = client.wait(sweep["id"])
             else:
                 output.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
                 if sweep["warm_start"] is not None:
-                    output.console.print(lazy.sweep_output.warm_start(sweep["warm_start"]))
-                (sweep,) = lazy.sweep_progress.follow(client, [sweep["id"]])
-        best = lazy.sweep_output.top(client, sweep)
+                    output.console.print(lazy_imports.sweep_output.warm_start(sweep["warm_start"]))
+                (sweep,) = lazy_imports.sweep_progress.follow(client, [sweep["id"]])
+        best = lazy_imports.sweep_output.top(client, sweep)
         if not as_json:
-            line = f"{sweep['state']}: {lazy.sweep_output.reason(sweep)} ({lazy.sweep_output.counts(sweep)})"
-            output.console.print(output.printable(line))
+            output.console.print(output.printable(_ended(sweep)))
             if best:
-                output.console.print(lazy.sweep_output.top_table(sweep, best))
+                output.console.print(lazy_imports.sweep_output.top_table(sweep, best))
         ensemble = None
         if has_ensemble := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
-            ensemble = lazy.ensemble_output.follow_block(client, sweep, quiet=as_json)
+            ensemble = lazy_imports.ensemble_output.follow_block(client, sweep, quiet=as_json)
             sweep = client.sweep(sweep["id"])
     if as_json:
         output.print_json({**sweep, "top": best, "ensemble": ensemble})
     elif has_ensemble:
         output.console.print("")
-        output.console.print(lazy.ensemble_output.summary(ensemble) if ensemble else _no_ensemble(sweep))
-    done = sweep["state"] == "finished" and (not has_ensemble or (ensemble is not None and lazy.serves(ensemble)))
+        output.console.print(lazy_imports.ensemble_output.summary(ensemble) if ensemble else _no_ensemble(sweep))
+    done = sweep["state"] == "finished" and (
+        not has_ensemble or (ensemble is not None and lazy_imports.serves(ensemble))
+    )
     raise typer.Exit(0 if done else 1)
 
 
@@ -105,52 +106,56 @@ def submit(
 
     With --chain, `after` and `fix_from` of a file may name the sweep of a file before it.
     """
-    submission, earlier = lazy.sweep_chains, [int(each) if each.isdecimal() else each for each in after or ()]
+    submission, earlier = lazy_imports.sweep_chains, [int(each) if each.isdecimal() else each for each in after or ()]
     if chain and len(files) == 1:
         raise typer.BadParameter("--chain needs at least two files")
     read = submission.read_all(files, project)
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         sweeps = submission.submit_all(client, read, after=earlier, chain=chain)
     if as_json:
-        lazy.terminal_output.print_json(sweeps[0] if len(sweeps) == 1 else sweeps)
+        lazy_imports.terminal_output.print_json(sweeps[0] if len(sweeps) == 1 else sweeps)
         return
     for sweep in sweeps:
         show = suggested_commands.command(data_dir, "sweep", "show", sweep["id"])
-        behind = f", after {lazy.sweep_output.linked(sweep['predecessors'])}" if sweep["predecessors"] else ""
-        lazy.terminal_output.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}{behind}; {show}")
+        behind = f", after {lazy_imports.sweep_output.linked(sweep['predecessors'])}" if sweep["predecessors"] else ""
+        lazy_imports.terminal_output.console.print(
+            f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}{behind}; {show}"
+        )
 
 
 @app.command("show")
 def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show a sweep and its best trials."""
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         sweep = client.sweep(sweep_id)
-        best = lazy.sweep_output.top(client, sweep)
+        best = lazy_imports.sweep_output.top(client, sweep)
         built = [client.ensemble(ensemble_id) for ensemble_id in sweep["ensembles"]]
     if as_json:
         output.print_json({**sweep, "top": best})
         return
-    why = lazy.sweep_output.reason(sweep)
+    why = lazy_imports.sweep_output.reason(sweep)
     reason = f" ({why})" if why else ""
     output.console.print(output.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
-    output.console.print(f"{lazy.sweep_output.counts(sweep) or 'no trials yet'}; {lazy.sweep_output.best(sweep)}")
-    for line in (*lazy.sweep_output.details(sweep), *lazy.sweep_output.chain(sweep)):
+    output.console.print(
+        f"{lazy_imports.sweep_output.counts(sweep) or 'no trials yet'}; {lazy_imports.sweep_output.best(sweep)}"
+    )
+    for line in (*lazy_imports.sweep_output.details(sweep), *lazy_imports.sweep_output.chain(sweep)):
         output.console.print(line)
-    for warning in lazy.sweep_output.warnings(sweep):
+    for warning in lazy_imports.sweep_output.warnings(sweep):
         output.console.print(warning)
-    if used := lazy.sweep_output.budget(sweep):
+    if used := lazy_imports.sweep_output.budget(sweep):
         output.console.print(f"budget: {used}")
-    if progress := lazy.sweep_output.population(sweep):
+    if progress := lazy_imports.sweep_output.population(sweep):
         output.console.print(progress)
     if sweep["warm_start"] is not None:
-        output.console.print(lazy.sweep_output.warm_start(sweep["warm_start"]))
+        output.console.print(lazy_imports.sweep_output.warm_start(sweep["warm_start"]))
     if best:
-        output.console.print(lazy.sweep_output.top_table(sweep, best))
-    for line in lazy.sweep_output.provenance(sweep):
+        output.console.print(lazy_imports.sweep_output.top_table(sweep, best))
+    for line in lazy_imports.sweep_output.provenance(sweep):
         output.console.print(line)
     for ensemble in built:
-        output.console.print(lazy.ensemble_output.headline(ensemble))
+        output.console.print(lazy_imports.ensemble_output.headline(ensemble))
     if sweep["ensemble_error"] is not None:
         output.console.print(_no_ensemble(sweep))
 
@@ -163,8 +168,8 @@ def failures(
     as_json: AsJson = False,
 ) -> None:
     """Show why trials of a sweep failed, by message."""
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.failures(sweep_id, filter)
     if as_json:
         output.print_json(found)
@@ -185,7 +190,7 @@ def failures(
 @app.command("packages")
 def packages(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
     """List the packages installed when a sweep was submitted."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         print(client.packages(sweep_id), end="")
 
 
@@ -205,10 +210,10 @@ def list_sweeps(
 
     Archived sweeps only with `--filter is:archived`.
     """
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     terms = [*([] if project is None else [f"project:{json.dumps(project, ensure_ascii=False)}"]), filter_text or ""]
     only = " ".join(filter(None, terms)) or None
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = list(itertools.islice(client.sweeps(None if state is None else state.value, only), limit))
     if as_json:
         output.print_json(found)
@@ -221,7 +226,12 @@ def list_sweeps(
             output.state(sweep["state"]),
             sum(sweep["counts"].values()),
             output.number(None if sweep["best"] is None else sweep["best"]["value"]),
-            "; ".join(filter(None, [lazy.sweep_output.reason(sweep), *map(str, lazy.sweep_output.warnings(sweep))])),
+            "; ".join(
+                filter(
+                    None,
+                    [lazy_imports.sweep_output.reason(sweep), *map(str, lazy_imports.sweep_output.warnings(sweep))],
+                )
+            ),
         )
         for sweep in found
     ]
@@ -234,13 +244,13 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
 
     Exits with 0 if all finished, with 1 otherwise. Ctrl-C stops watching; the sweeps continue.
     """
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         try:
             if as_json:
                 ended = [client.wait(sweep_id) for sweep_id in sweep_ids]
             else:
-                ended = lazy.sweep_progress.follow(client, sweep_ids)
+                ended = lazy_imports.sweep_progress.follow(client, sweep_ids)
         except KeyboardInterrupt:
             print(_still_running(sweep_ids, data_dir), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
@@ -249,10 +259,14 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
     else:
         for sweep in ended:
             name = f"sweep {sweep['id']} " if len(ended) > 1 else ""
-            output.console.print(
-                f"{name}{sweep['state']}: {lazy.sweep_output.reason(sweep)} ({lazy.sweep_output.counts(sweep)})"
-            )
+            output.console.print(f"{name}{_ended(sweep)}")
     raise typer.Exit(0 if all(sweep["state"] == "finished" for sweep in ended) else 1)
+
+
+def _ended(sweep: SweepInfo) -> str:
+    """How a sweep has ended, in one line."""
+    shown = lazy_imports.sweep_output
+    return f"{sweep['state']}: {shown.reason(sweep)} ({shown.counts(sweep)})"
 
 
 def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
@@ -265,35 +279,35 @@ def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
 @app.command("pause")
 def pause(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Start no new trials of sweeps. Running trials complete."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, client.pause_sweep, _state, as_json)
 
 
 @app.command("resume")
 def resume(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Resume paused sweeps."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, client.resume_sweep, _state, as_json)
 
 
 @app.command("stop")
 def stop(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Finish sweeps after their running trials complete."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, client.stop_sweep, _state, as_json)
 
 
 @app.command("cancel")
 def cancel(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Cancel sweeps; running trials are killed."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, client.cancel_sweep, _state, as_json)
 
 
 @app.command("release")
 def release(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Start sweeps that wait for others anyway."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, client.release_sweep, _state, as_json)
 
 
@@ -319,7 +333,7 @@ def extend(
     others = bool(budget) or not (priority is plateau is target is None)
     if (run_cap is None) == (by is None) and (by is not None or not others):
         raise typer.BadParameter("give one of --run-cap and --by, --priority, or a budget option")
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         if plateau is not None:
             known = client.sweep(sweep_id)["budget"]
             current = None if known is None else known["plateau"]
@@ -328,9 +342,9 @@ def extend(
         terms = {**({"budget": budget} if budget else {}), **({} if target is None else {"target": target})}
         sweep = client.extend_sweep(sweep_id, total, priority=priority, **terms)
     if as_json:
-        lazy.terminal_output.print_json(sweep)
+        lazy_imports.terminal_output.print_json(sweep)
     else:
-        used = lazy.sweep_output.budget(sweep)
+        used = lazy_imports.sweep_output.budget(sweep)
         print(f"{_state(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}{used and '; ' + used}")
 
 

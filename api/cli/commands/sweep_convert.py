@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
 from podium.sweep.values.errors import ConversionError
 
 TIMEOUT_S = 120.0
@@ -45,13 +45,13 @@ def convert(
     document = dict(
         sorted(document.items(), key=lambda item: _FIRST.index(item[0]) if item[0] in _FIRST else len(_FIRST))
     )
-    lazy.parse_spec(document, str(output or path))
+    lazy_imports.parse_spec(document, str(output or path))
     for note in answer["notes"]:
         print(f"note: {note}", file=sys.stderr)
     if output is None:
-        print(lazy.to_yaml(document), end="")
+        print(lazy_imports.to_yaml(document), end="")
     else:
-        output.write_text(lazy.to_yaml(document))
+        output.write_text(lazy_imports.to_yaml(document))
 
 
 def _split(source: str) -> tuple[Path, str]:

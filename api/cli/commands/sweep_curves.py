@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
 
 
 def show_curves(
@@ -35,14 +35,14 @@ def show_curves(
 
     Long curves are thinned; their ends, minima and maxima are kept.
     """
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         if not metrics:
             names = client.metric_names(sweep_id, filter=filter_text)
             if as_json:
-                lazy.terminal_output.print_json(names)
+                lazy_imports.terminal_output.print_json(names)
             else:
                 for name in names:
-                    lazy.terminal_output.console.print(name["name"], highlight=False, markup=False)
+                    lazy_imports.terminal_output.console.print(name["name"], highlight=False, markup=False)
             return
         grid = client.curves(
             sweep_id,
@@ -55,9 +55,9 @@ def show_curves(
             max_points=points,
         )
     if as_json:
-        lazy.terminal_output.print_json(grid)
+        lazy_imports.terminal_output.print_json(grid)
         return
-    rows = lazy.curve_grid_responses
+    rows = lazy_imports.curve_grid_responses
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(rows.LINE_COLUMNS if group is None else rows.BAND_COLUMNS)
     table.writerows(rows.rows_of(grid))

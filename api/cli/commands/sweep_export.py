@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
 
 FORMATS = "csv, parquet, jsonl, optuna, tensorboard, mlflow"
 
@@ -35,13 +35,13 @@ def export_sweep(
     A CSV, Parquet or JSON lines file, an Optuna study, TensorBoard or MLflow.
     """
 
-    targets = lazy.sweep_export
+    targets = lazy_imports.sweep_export
     chosen = targets.format_of(to, None if format_name is None else targets.format_named(format_name))
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         done = targets.export(client, sweep_id, to, chosen, name=name, filter=filter_text)
     if as_json:
-        lazy.terminal_output.print_json(asdict(done))
+        lazy_imports.terminal_output.print_json(asdict(done))
         return
-    lazy.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
+    lazy_imports.terminal_output.console.print(f"exported {done.trials:,} trials of sweep {sweep_id} to {done.to}")
     if done.viewer_command:
-        lazy.terminal_output.console.print(f"view them with: {done.viewer_command}")
+        lazy_imports.terminal_output.console.print(f"view them with: {done.viewer_command}")

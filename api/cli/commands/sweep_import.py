@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 from podium.api.client import suggested_commands
 
 
@@ -22,16 +22,16 @@ def import_sweep(
 
     To browse it, and to start other sweeps from it (`warm_start`).
     """
-    with lazy.Client.of(data_dir) as client:
-        document, left_out = lazy.optuna_studies.read(storage, study, name)
+    with lazy_imports.Client.of(data_dir) as client:
+        document, left_out = lazy_imports.optuna_studies.read(storage, study, name)
         sweep = client.import_sweep(document)
     if as_json:
-        lazy.terminal_output.print_json({**sweep, "left_out": left_out})
+        lazy_imports.terminal_output.print_json({**sweep, "left_out": left_out})
         return
-    lazy.terminal_output.console.print(
+    lazy_imports.terminal_output.console.print(
         f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
         f"{suggested_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
         f"or warm_start: [{sweep['id']}] in a sweep file"
     )
     for omission in left_out:
-        lazy.terminal_output.console.print(omission)
+        lazy_imports.terminal_output.console.print(omission)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, SweepIds
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, SweepIds
 
 if TYPE_CHECKING:
     from podium.api.client.sweep_responses import SweepInfo
@@ -24,7 +24,7 @@ def rename(
     as_json: AsJson = False,
 ) -> None:
     """Rename a sweep."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         _print(client.rename_sweep(sweep_id, name), as_json)
 
 
@@ -35,7 +35,7 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Write the description of a sweep."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         _print(client.describe_sweep(sweep_id, sys.stdin.read() if text == "-" else text), as_json)
 
 
@@ -49,7 +49,7 @@ def tag(
     """Add and remove tags of sweeps."""
     if not add and not remove:
         raise typer.BadParameter("give --add TAG or --remove TAG")
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, lambda sweep_id: client.tag_sweep(sweep_id, add or (), remove or ()), _line, as_json)
 
 
@@ -60,7 +60,7 @@ def move(
     as_json: AsJson = False,
 ) -> None:
     """Move sweeps to a project."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, lambda sweep_id: client.move_sweep(sweep_id, project), _line, as_json)
 
 
@@ -68,7 +68,7 @@ def star(
     sweep_ids: SweepIds, remove: Remove = False, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 ) -> None:
     """Star sweeps, for the user of the token."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, lambda sweep_id: client.star_sweep(sweep_id, not remove), _line, as_json)
 
 
@@ -76,13 +76,13 @@ def archive(
     sweep_ids: SweepIds, remove: Remove = False, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 ) -> None:
     """Hide ended sweeps from lists. Nothing is deleted."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(sweep_ids, lambda sweep_id: client.archive_sweep(sweep_id, not remove), _line, as_json)
 
 
 def _print(sweep: SweepInfo, as_json: bool) -> None:
     if as_json:
-        lazy.terminal_output.print_json(sweep)
+        lazy_imports.terminal_output.print_json(sweep)
     else:
         print(_line(sweep))
 

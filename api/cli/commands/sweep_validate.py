@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile
 from podium.sweep.values.device import device_name, slots_per_device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, ServiceError
@@ -28,15 +28,15 @@ def validate(
     Prints the search space, three samples, the code, the data and the number of devices. Exits with 2 if the file is
     invalid.
     """
-    submission = lazy.sweep_file_document
+    submission = lazy_imports.sweep_file_document
     try:
         read, document, code = submission.read(file)
         size = submission.packed_bytes(read, document)
-        notes = [*read.notes, *lazy.sweep_file_validation.advice(read, document, data_dir)]
+        notes = [*read.notes, *lazy_imports.sweep_file_validation.advice(read, document, data_dir)]
     except InvalidSpecError as error:
         if not as_json:
             raise
-        lazy.terminal_output.print_json({"file": str(file), "valid": False, "problems": _problems(error)})
+        lazy_imports.terminal_output.print_json({"file": str(file), "valid": False, "problems": _problems(error)})
         raise typer.Exit(INVALID) from None
     about = {
         "notes": notes,
@@ -46,7 +46,7 @@ def validate(
         "devices": _devices(read, data_dir, devices),
     }
     if as_json:
-        lazy.terminal_output.print_json({"file": str(file), "valid": True, **about})
+        lazy_imports.terminal_output.print_json({"file": str(file), "valid": True, **about})
     else:
         _print(file, about)
 
@@ -56,7 +56,7 @@ def _problems(error: InvalidSpecError) -> list[dict[str, Any]]:
 
 
 def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
-    spec, summary = file.spec, lazy.spec_summary
+    spec, summary = file.spec, lazy_imports.spec_summary
     return {
         "name": spec.name,
         "method": f"auto ({spec.searched_by})" if spec.method == "auto" else spec.method_name,
@@ -67,7 +67,7 @@ def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
         "terms": summary.describe_terms(spec),
         "space": summary.search_space(spec),
         "grid_size": summary.grid_size(spec),
-        "samples": lazy.random_configurations.sample_configurations(spec, SAMPLES) if spec.parameters else [],
+        "samples": lazy_imports.random_configurations.sample_configurations(spec, SAMPLES) if spec.parameters else [],
         "data": document["program"].get("data"),
     }
 
@@ -75,7 +75,7 @@ def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
 def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
     """The devices of the running service, or those that `--devices` selects on this machine."""
     try:
-        with lazy.Client.of(data_dir) as client:
+        with lazy_imports.Client.of(data_dir) as client:
             found = client.devices()
         kinds = {device["kind"] for device in found}
         usable = [device for device in found if device["state"] in USABLE_DEVICE_STATES]
@@ -84,7 +84,7 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
         shared = slots_per_device(device["id"] for device in found)
         why = f"{len(found) - len(usable)} more accept no trials" if len(usable) < len(found) else ""
     except ServiceError:
-        here = lazy.local_devices(lazy.service_settings.DevicePlan.parse(devices))
+        here = lazy_imports.local_devices(lazy_imports.service_settings.DevicePlan.parse(devices))
         plan, why, shared = {"of": None, "kind": here.kind, "count": here.count}, here.why, 1
         fitting = here.count if file.spec.resources.fits(here.kind, device_name(here.kind, 0)) else 0
     wanted = file.spec.resources
@@ -95,7 +95,7 @@ def _devices(file: SweepFile, data_dir: Path, devices: str) -> dict[str, Any]:
 
 
 def _print(file: Path, about: dict[str, Any]) -> None:
-    write, summary = lazy.terminal_output.console.print, lazy.spec_summary
+    write, summary = lazy_imports.terminal_output.console.print, lazy_imports.spec_summary
     for note in about["notes"]:
         write(f"note: {note}")
     write(f"{file}: valid")
@@ -119,7 +119,7 @@ def _code(about: dict[str, Any]) -> str | None:
 
 
 def _print_space(about: dict[str, Any]) -> None:
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     columns = ("parameter", "kind", "range or choices", "scale", "condition")
     output.console.print(output.full_table(columns, [_row(parameter) for parameter in about["space"]]))
     output.console.print("")
@@ -136,4 +136,4 @@ def _data(data: dict[str, Any] | None) -> str | None:
     if data is None:
         return None
     paths = [data[key] for key in ("root", "idx", "file") if data.get(key)]
-    return f"{', '.join([*([data['name']] if data.get('name') else []), *paths])}: {lazy.datasets.check(data)}"
+    return f"{', '.join([*([data['name']] if data.get('name') else []), *paths])}: {lazy_imports.datasets.check(data)}"

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 app = group()
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
@@ -34,10 +34,10 @@ def create(
 ) -> None:
     """Create a token and print it once. The holder sends `Authorization: Bearer TOKEN`, or logs in with it."""
     seconds = _seconds(expires_in)
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         made = client.create_token(name, role, expires_in_s=seconds)
     if as_json:
-        lazy.terminal_output.print_json(made)
+        lazy_imports.terminal_output.print_json(made)
         return
     print(made["token"])
     until = "until it is revoked" if made["expires_at"] is None else f"until {made['expires_at'][:16]} UTC"
@@ -47,10 +47,10 @@ def create(
 @app.command("list")
 def list_tokens(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """List all tokens, also expired and revoked ones. Their secrets are not stored."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         found = list(client.tokens())
     if as_json:
-        lazy.terminal_output.print_json(found)
+        lazy_imports.terminal_output.print_json(found)
         return
     rows = [
         (
@@ -63,8 +63,10 @@ def list_tokens(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -
         )
         for token in found
     ]
-    lazy.terminal_output.console.print(
-        lazy.terminal_output.table(None, ("id", "name", "role", "state", "created (UTC)", "expires (UTC)"), rows)
+    lazy_imports.terminal_output.console.print(
+        lazy_imports.terminal_output.table(
+            None, ("id", "name", "role", "state", "created (UTC)", "expires (UTC)"), rows
+        )
     )
 
 
@@ -75,7 +77,7 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke tokens and end their browser sessions."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(
             tokens, client.revoke_token, lambda token: f"token {token['id']} of {token['name']} is revoked", as_json
         )

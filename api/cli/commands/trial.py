@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podium.api.cli.commands import trial_download
-from podium.api.cli.terminal import lazy
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialName, TrialNames
-from podium.api.cli.terminal.run_each import run_each
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialName, TrialNames
 from podium.api.client import suggested_commands
 from podium.sweep.values.states import TrialState
 
@@ -45,10 +45,10 @@ def list_trials(
     as_json: AsJson = False,
 ) -> None:
     """List the trials of a sweep, with the cause of failures."""
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     figures = [] if columns is None else [name for name in _SEPARATOR.split(columns.strip()) if name]
-    with lazy.Client.of(data_dir) as client:
-        names = lazy.sweep_output.objectives(client.sweep(sweep_id))
+    with lazy_imports.Client.of(data_dir) as client:
+        names = lazy_imports.sweep_output.objectives(client.sweep(sweep_id))
         trials = client.trials(
             sweep_id, sort, state=None if state is None else state.value, filter=filter_text, metrics=figures
         )
@@ -61,11 +61,11 @@ def list_trials(
             trial["number"],
             trial["id"],
             output.state(trial["state"]),
-            *lazy.sweep_output.values(trial, names),
+            *lazy_imports.sweep_output.values(trial, names),
             *(_figure(trial, name) for name in figures),
             output.number(trial["running_s"]),
             trial["device"] or "–",
-            trial["cause"] or lazy.sweep_output.violated(trial),
+            trial["cause"] or lazy_imports.sweep_output.violated(trial),
             output.params(trial["params"]),
         )
         for trial in found
@@ -80,7 +80,7 @@ def _figure(trial: TrialInfo, key: str) -> str:
     metric = key.partition("(")[2].removesuffix(")") or key.removeprefix("metrics.")
     others = trial["metrics"].get(f"non_finite({metric})") or 0
     found = trial["metrics"].get(key, trial["metrics"].get(f"last({metric})"))
-    return lazy.terminal_output.number(found) + (f" ({others}x non-finite)" if others else "")
+    return lazy_imports.terminal_output.number(found) + (f" ({others}x non-finite)" if others else "")
 
 
 @app.command("schedule")
@@ -93,13 +93,13 @@ def schedule(
     as_json: AsJson = False,
 ) -> None:
     """Show how the configuration of a trial of a population changed."""
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.schedule(client.trial_id(trial))
     if as_json:
         output.print_json(found["replay"] if replay else found)
     elif replay:
-        print(lazy.to_yaml(found["replay"]), end="")
+        print(lazy_imports.to_yaml(found["replay"]), end="")
     else:
         rows = [
             (
@@ -117,8 +117,8 @@ def schedule(
 @app.command("show")
 def show_trial(trial: TrialName, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show a trial with its attempts and files."""
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         found = client.trial(client.trial_id(trial))
     if as_json:
         output.print_json(found)
@@ -127,7 +127,7 @@ def show_trial(trial: TrialName, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: 
 
 
 def _print_trial(trial: TrialDetails) -> None:
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     values = trial["values"]
     output.console.print(
         f"trial {trial['number']} of sweep {trial['sweep_id']} (id {trial['id']}): {trial['state']}, "
@@ -135,7 +135,7 @@ def _print_trial(trial: TrialDetails) -> None:
     )
     output.console.print(output.params(trial["params"]))
     output.console.print(
-        output.printable(f"sampler: {lazy.sweep_output.sampler(trial)}"), soft_wrap=True, highlight=False
+        output.printable(f"sampler: {lazy_imports.sweep_output.sampler(trial)}"), soft_wrap=True, highlight=False
     )
     if trial["tags"]:
         output.console.print(f"tags: {', '.join(trial['tags'])}")
@@ -151,7 +151,7 @@ def _print_trial(trial: TrialDetails) -> None:
             ", ".join(rank["device"] for rank in a["ranks"]) or a["device"],
             output.state(a["state"] or "running"),
             output.number(a["duration_s"]),
-            lazy.sweep_output.peak_memory(a),
+            lazy_imports.sweep_output.peak_memory(a),
             a["cause"] or "",
             a["message"] or "",
         )
@@ -173,14 +173,14 @@ def _print_trial(trial: TrialDetails) -> None:
 
 def _show_ranks(attempts: list[AttemptInfo]) -> None:
     """The ranks of the last attempt, if it has several devices."""
-    output = lazy.terminal_output
+    output = lazy_imports.terminal_output
     ranks = attempts[-1]["ranks"] if attempts else []
     if not ranks:
         return
     rows = [
         (
             rank["rank"], rank["device"], output.state(rank["state"]) if rank["state"] else "–", rank["exit"] or "",
-            lazy.sweep_output.peak_memory(rank),
+            lazy_imports.sweep_output.peak_memory(rank),
             rank["cause"] or "", rank["message"] or "",
         )
         for rank in ranks
@@ -197,13 +197,13 @@ def show_log(
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Print the end of a trial's output."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         trial_id = client.trial_id(trial)
         if not follow:
             print(client.log(trial_id, rank), end="")
             return
         try:
-            for text in lazy.log_following.follow_log(client, trial_id, rank=rank):
+            for text in lazy_imports.log_following.follow_log(client, trial_id, rank=rank):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
             stop = suggested_commands.command(data_dir, "trial", "stop", trial)
@@ -217,14 +217,14 @@ app.command("download")(trial_download.download)
 @app.command("stop")
 def stop(trials: TrialNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Stop waiting or running trials; their sweeps continue."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(trials, lambda one: client.stop_trial(client.trial_id(one)), _state, as_json)
 
 
 @app.command("retry")
 def retry(trials: TrialNames, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Retry failed or cancelled trials. Sweeps that have ended resume for them."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(trials, lambda one: client.retry_trial(client.trial_id(one)), _state, as_json)
 
 
@@ -237,12 +237,12 @@ def clone(
     Example: --set lr=0.01 --set optimizer=sgd.
     """
     changes = dict(_setting(text) for text in changed or [])
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         added = client.clone_trial(client.trial_id(trial), changes)
     if as_json:
-        lazy.terminal_output.print_json(added)
+        lazy_imports.terminal_output.print_json(added)
     else:
-        params = lazy.terminal_output.params(added["params"])
+        params = lazy_imports.terminal_output.params(added["params"])
         print(f"cloned trial {trial} into sweep {added['sweep_id']}: {params}")
 
 
@@ -254,7 +254,7 @@ def note(
     as_json: AsJson = False,
 ) -> None:
     """Write a note about a trial; replaces an existing one."""
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each([trial], lambda one: client.note_trial(client.trial_id(one), text), _noted, as_json)
 
 
@@ -272,7 +272,7 @@ def tag(
     """
     if not (add or remove):
         raise typer.BadParameter("give a tag with --add or --remove", param_hint="--add")
-    with lazy.Client.of(data_dir) as client:
+    with lazy_imports.Client.of(data_dir) as client:
         run_each(trials, lambda one: client.tag_trial(client.trial_id(one), add or (), remove or ()), _tagged, as_json)
 
 

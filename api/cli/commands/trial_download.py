@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.api.cli.terminal import lazy
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, TrialName
+from podium.api.cli.terminal import lazy_imports
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, DataDir, TrialName
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
 from podium.sweep.values.errors import NotFoundError
 
@@ -26,8 +26,8 @@ def download(
 
     Example: podium trial download 17 plot.png --to plots. Existing files are overwritten.
     """
-    output = lazy.terminal_output
-    with lazy.Client.of(data_dir) as client:
+    output = lazy_imports.terminal_output
+    with lazy_imports.Client.of(data_dir) as client:
         trial_id = client.trial_id(trial)
         files = client.trial(trial_id)["artifacts"]
         selected = names or [file["name"] for file in files if file["removed"] is None]

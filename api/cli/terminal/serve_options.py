@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DatabaseUrlFile, DataDir, Devices
+from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, DatabaseUrlFile, DataDir, Devices
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.runtime.setting_options import SettingOption, options_of
+from podium.sweep.runtime.setting_cli_options import SettingOption, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
 _SHARED: dict[str, tuple[Any, Any]] = {

@@ -73,7 +73,9 @@ def log_in(body: Login, request: Request, response: Response, service: ServiceCo
     """Log in: the response sets the session cookie. A code can be used once. The token of a node is refused."""
     begun = _begin(body, service, time.time())
     if begun is None:
-        authenticator_of(request).failed_logins.add(address_of(request), tokens.digest(body.code or body.token or ""))
+        authenticator_of(request).login_rate_limit.add(
+            address_of(request), tokens.digest(body.code or body.token or "")
+        )
         raise UnauthorizedError(UNKNOWN_TOKEN if body.code is None else USED_LINK)
     response.set_cookie(
         service.settings.session_cookie,

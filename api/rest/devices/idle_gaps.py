@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podium.api.rest.devices.short_intervals import MIN_SHOWN_S, Interval, StateChange
-from podium.db.queries.busy_intervals import BusyRow
+from podium.api.rest.devices.short_interval_merging import MIN_SHOWN_S, Interval, StateChange
+from podium.db.queries.device_busy_intervals import BusyRow
 from podium.sweep.values.device_state import RecordedState
 
 CHANGE_S = 5.0  # a longer gap between two trials needs another explanation

@@ -25,10 +25,10 @@ from podium.api.rest.devices.idle_gaps import (
     reason_of,
     with_missed_heartbeat,
 )
-from podium.api.rest.devices.short_intervals import Shares, merge_short
+from podium.api.rest.devices.short_interval_merging import Shares, merge_short
 from podium.api.rest.schemas.base_schema import View
-from podium.db.queries import busy_intervals
-from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
+from podium.db.queries import device_busy_intervals
+from podium.db.queries.device_busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history, devices, sweeps
 from podium.sweep.values.device import node_name
 from podium.sweep.values.errors import BadRequestError
@@ -161,7 +161,7 @@ def read_timeline(
             if row is not None or view.attempts or view.reasons:
                 found.append(view.model_copy(update={"kind": kind, "node": node, "present": row is not None}))
         ran = {sweep_id for view in found for sweep_id in view.bars.sweep_id if sweep_id is not None}
-        names = busy_intervals.sweep_names(connection, ran)
+        names = device_busy_intervals.sweep_names(connection, ran)
     return TimelineView(
         from_s=stretch.from_s, to_s=stretch.to_s, now_s=now, sweep_id=sweep, shortest_s=stretch.bucket_s,
         busy_share=_share(sum(view.busy_s for view in found), sum(view.idle_s for view in found)),
@@ -193,7 +193,7 @@ def _seconds(moment: datetime) -> float:
 def _device(
     connection: Connection, device_id: str, stretch: TimelineInterval, *, now: float, seen_at: float | None
 ) -> DeviceTimelineView:
-    rows = busy_intervals.busy_rows(connection, device_id, stretch)
+    rows = device_busy_intervals.busy_rows(connection, device_id, stretch)
     states = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
     intervals, shares = merge_short(with_missed_heartbeat(states, seen_at, now), rows, stretch)
     found = find_gaps(rows, intervals, stretch.from_s, stretch.to_s)

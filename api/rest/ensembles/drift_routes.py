@@ -17,7 +17,7 @@ from podium.api.rest.schemas.base_schema import View
 from podium.db.stores import ensemble_reader
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.scoring.input_drift import MIN_ROWS, NOTABLE, drift
-from podium.ensemble.serving.input_summary import MAX_FEATURES, Moments
+from podium.ensemble.serving.input_feature_statistics import MAX_FEATURES, Moments
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 TRAIN_ROWS = 5_000  # evenly spaced, that the means are computed from

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from podium.api.http.authentication import submitter, viewer
 from podium.api.http.route_dependencies import After, RowId, context
 from podium.api.http.service_context import ServiceContext
+from podium.api.rest.ensembles.ensemble_response import ensemble_view
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView
-from podium.api.rest.ensembles.ensemble_view import ensemble_view
 from podium.api.rest.ensembles.replica_health import replica_health
 from podium.api.rest.schemas.base_schema import Page
 from podium.api.use_cases import ensemble_building

@@ -18,7 +18,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EvaluationView
 from podium.api.use_cases.ensemble_evaluation import EvaluationRequest, queue_evaluation
-from podium.db.stores import ensemble_reader, evaluations
+from podium.db.stores import ensemble_evaluations, ensemble_reader
 from podium.ensemble.values.ensemble_spec import Split
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
 
@@ -80,14 +80,14 @@ def list_evaluations(ensemble_id: RowId, service: ServiceContext = context) -> l
     """The latest evaluations of an ensemble, newest first."""
     with service.database.read() as connection:
         ensemble_reader.get(connection, ensemble_id)
-        return [EvaluationView.of(row) for row in evaluations.of_ensemble(connection, ensemble_id)]
+        return [EvaluationView.of(row) for row in ensemble_evaluations.of_ensemble(connection, ensemble_id)]
 
 
 @router.get("/{ensemble_id}/evaluations/{evaluation_id}", dependencies=[viewer])
 def show_evaluation(ensemble_id: RowId, evaluation_id: RowId, service: ServiceContext = context) -> EvaluationView:
     """One evaluation, finished or not."""
     with service.database.read() as connection:
-        row = evaluations.get(connection, evaluation_id)
+        row = ensemble_evaluations.get(connection, evaluation_id)
     if row.ensemble_id != ensemble_id:
         raise NotFoundError(f"ensemble {ensemble_id} has no evaluation {evaluation_id}")
     return EvaluationView.of(row)

@@ -13,7 +13,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.db.stores import ensemble_reader, events
+from podium.db.stores import ensemble_reader, event_outbox
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.serving.traffic_history import MINUTES
 
@@ -91,7 +91,7 @@ def list_events(
     """The last events of an ensemble, newest first: states, versions, evaluations, and restarts of members."""
     with service.database.read() as connection:
         ensemble = ensemble_reader.get(connection, ensemble_id)
-        return [_event(row, ensemble) for row in events.of_ensemble(connection, ensemble_id, limit)]
+        return [_event(row, ensemble) for row in event_outbox.of_ensemble(connection, ensemble_id, limit)]
 
 
 def _time(seconds: float) -> datetime:

@@ -13,12 +13,12 @@ from podium.api.http.request_limits import MAX_ID
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.db.stores import ensemble_reader, evaluations
+from podium.db.stores import ensemble_evaluations, ensemble_reader
+from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow
-from podium.db.stores.evaluations import EvaluationRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.scoring.comparison import McNemar
+from podium.ensemble.scoring.best_member_comparison import McNemar
 from podium.ensemble.scoring.paired_difference import PairedDifference, paired_differences
 from podium.ensemble.values.ensemble_spec import POSTED
 from podium.sweep.values.errors import ConflictError, NotFoundError
@@ -66,7 +66,7 @@ def show_version_difference(
     """How far two evaluations of an ensemble differ, row by row. 409 unless both are of the same rows of a split."""
     with service.database.read() as connection:
         row = ensemble_reader.get(connection, ensemble_id)
-        pair = [evaluations.get(connection, evaluation_id) for evaluation_id in (first, second)]
+        pair = [ensemble_evaluations.get(connection, evaluation_id) for evaluation_id in (first, second)]
     for each in pair:
         _check_comparable(each, row)
     if pair[0].split != pair[1].split:

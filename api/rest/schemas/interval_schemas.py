@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.db.queries.trial_schedules import IntervalRow, PopulationSummary
+from podium.db.queries.population_schedules import IntervalRow, PopulationSummary
 from podium.sweep.values.assignment import Params
 
 

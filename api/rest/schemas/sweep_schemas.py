@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.api.rest.schemas.interval_schemas import PopulationView
-from podium.db.queries.trial_schedules import PopulationSummary
+from podium.db.queries.population_schedules import PopulationSummary
 from podium.db.stores.predecessor_links import SweepLinks
 from podium.db.stores.sweep_metadata import Labels
 from podium.db.stores.sweeps import SweepRow

@@ -12,8 +12,8 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from podium.api.http.authentication import authorize, viewer
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.ensemble_view import ensemble_view
-from podium.api.rest.stream.feed import LIMITS, Feed, StreamLimits
+from podium.api.rest.ensembles.ensemble_response import ensemble_view
+from podium.api.rest.stream.event_polling import LIMITS, Feed, StreamLimits
 from podium.api.rest.stream.pending_events import Subscription, Watch
 from podium.db.access.tokens import Holder, Role
 from podium.sweep.values.errors import ForbiddenError, NotFoundError, PodiumError, UnauthorizedError

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 
-from podium.db.stores.events import TRIAL_SENDING, EventSummary
+from podium.db.stores.event_outbox import TRIAL_SENDING, EventSummary
 from podium.sweep.values.states import TrialState
 
 MAX_TRIALS = 2_000  # per message; beyond that, the client reloads everything

@@ -22,10 +22,10 @@ Modules:
     sweep_file_routes         Editing of sweep files over REST, for editors and forms: check, change, submit, show
     sweep_metadata_routes     What users write about sweeps over REST: name, description, tags, project, star, archive;
                               and projects
+    sweep_response            Composes the response for a sweep: its row, best trial, budget, devices and estimated time
+                              left
     sweep_routes              Sweeps and code bundles over REST: submit, list, show, pause, resume, stop, cancel,
                               release, extend
-    sweep_view                Composes the response for a sweep: its row, best trial, budget, devices and estimated time
-                              left
     time_left                 Estimates the remaining time of a sweep from its recent trials
     trial_timeline_routes     The timeline of a sweep by trial over REST: when each attempt was queued and when it ran
 """

@@ -14,8 +14,8 @@ from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
-from podium.db.queries import chart_points, curves
-from podium.db.queries.metric_figure_columns import parse_figures
+from podium.db.queries import chart_points, learning_curves
+from podium.db.queries.metric_summary_columns import parse_figures
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics as metric_points
 from podium.db.stores import sweeps
@@ -108,6 +108,6 @@ def show_curves(
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
         where = filter_condition(connection, filter, sweep)
-        found = curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
+        found = learning_curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
     goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)
     return json_response({**asdict(found), "goal": goal})

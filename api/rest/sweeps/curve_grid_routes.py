@@ -14,10 +14,10 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.json_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter
-from podium.db.queries import curve_grid, curves
+from podium.db.queries import curve_grid, learning_curves
+from podium.db.queries.curve_downsampling import XRange
 from podium.db.queries.curve_grid import MAX_BAND_TRIALS, Grid, Panel, Request
 from podium.db.queries.curve_points import BY_METRIC, X_AXES
-from podium.db.queries.curve_thinning import XRange
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.values.errors import BadRequestError
@@ -103,9 +103,9 @@ def list_metric_names(
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
         if (filter or "").strip():
-            names = curves.metric_names(connection, sweep, filter_condition(connection, filter, sweep))
+            names = learning_curves.metric_names(connection, sweep, filter_condition(connection, filter, sweep))
         else:
-            names = curves.objectives_first(sweep, metric_summaries.names_of(connection, sweep_id))
+            names = learning_curves.objectives_first(sweep, metric_summaries.names_of(connection, sweep_id))
     goals = dict(sweep.objectives)
     return [MetricNameView.model_validate({"name": name, "goal": goals.get(name)}) for name in names]
 

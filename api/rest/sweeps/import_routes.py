@@ -15,10 +15,10 @@ from podium.api.http.request_body import limits_of, read_body, reads_own_body
 from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import SweepView
-from podium.api.rest.sweeps.sweep_view import submitted_view
+from podium.api.rest.sweeps.sweep_response import submitted_view
 from podium.api.use_cases.sweep_submission import import_study
 from podium.db.access.tokens import Holder
-from podium.sweep.lifecycle.sweep_import import SweepImport
+from podium.sweep.lifecycle.imported_sweep import ImportedSweep
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/v1", tags=["sweeps"])
     status_code=201,
     dependencies=[has_disk_space],
     responses=idempotent(SweepView),
-    openapi_extra=body_of(SweepImport, required=True),
+    openapi_extra=body_of(ImportedSweep, required=True),
 )
 @reads_own_body
 async def import_sweep(

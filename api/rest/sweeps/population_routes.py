@@ -11,8 +11,8 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import Page
 from podium.api.rest.schemas.interval_schemas import IntervalView, ScheduleView
-from podium.api.use_cases.schedule_replay import replay_of
-from podium.db.queries import trial_schedules
+from podium.api.use_cases.population_schedule_replay import replay_of
+from podium.db.queries import population_schedules
 from podium.db.stores import sweeps, trial_reader
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -29,7 +29,7 @@ def list_intervals(
     """The intervals of the trials of a population, by trial and number; none for other sweeps."""
     with service.database.read() as connection:
         sweeps.get(connection, sweep_id)
-        rows = trial_schedules.page(connection, sweep_id, after=after, limit=limit)
+        rows = population_schedules.page(connection, sweep_id, after=after, limit=limit)
     following = rows[-1].key if len(rows) == limit else None
     return Page(items=[IntervalView.of(row) for row in rows], next=following)
 
@@ -42,6 +42,6 @@ def show_schedule(trial_id: RowId, service: ServiceContext = context) -> Schedul
     """
     with service.database.read() as connection:
         trial = trial_reader.get(connection, trial_id)
-        rows = trial_schedules.schedule(connection, trial_id)
+        rows = population_schedules.schedule(connection, trial_id)
         sweep = sweeps.get(connection, trial.sweep_id)
     return ScheduleView(intervals=[IntervalView.of(row) for row in rows], replay=replay_of(sweep, trial.number, rows))

@@ -15,7 +15,7 @@ from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.sweep_schemas import SweepView
-from podium.api.rest.sweeps.sweep_view import submitted_view
+from podium.api.rest.sweeps.sweep_response import submitted_view
 from podium.api.use_cases.sweep_submission import Plan, preview_text, submit_text, unreadable
 from podium.db.access.tokens import Holder
 from podium.db.stores import sweeps

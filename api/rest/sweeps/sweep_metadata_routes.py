@@ -10,7 +10,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.sweep_schemas import SweepView
-from podium.api.rest.sweeps.sweep_view import view_of
+from podium.api.rest.sweeps.sweep_response import view_of
 from podium.api.use_cases.sweep_metadata_commands import describe_sweep
 from podium.db.access.tokens import Holder
 from podium.db.stores import sweep_metadata

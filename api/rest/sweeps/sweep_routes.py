@@ -17,14 +17,14 @@ from podium.api.rest.schemas.base_schema import Page
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.api.rest.schemas.sweep_schemas import BestView, SweepView, best_view
 from podium.api.rest.schemas.trial_schemas import TrialPage, TrialView
-from podium.api.rest.sweeps.sweep_view import list_of, submitted_view, view_of
+from podium.api.rest.sweeps.sweep_response import list_of, submitted_view, view_of
 from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
 from podium.db.access.tokens import Holder
 from podium.db.queries import trial_pages
 from podium.db.queries.best_trials import best, pareto
-from podium.db.queries.metric_figure_columns import figures_of, parse_figures
+from podium.db.queries.metric_summary_columns import figures_of, parse_figures
 from podium.db.queries.sweep_filter import sweep_condition
 from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import cursor_of, position_of

@@ -13,13 +13,13 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.trial_schemas import TrialDetail
-from podium.api.rest.trials.trial_view import detail_of
-from podium.db.queries import trial_names
+from podium.api.rest.trials.trial_response import detail_of
+from podium.db.queries import trial_lookup
 
 router = APIRouter(prefix="/api/v1", tags=["trials"])
 MAX_NAMES = 200  # in one request
 Number = Annotated[int, Path(ge=0, le=MAX_ID, description="of the trial in its sweep")]
-Name = Annotated[str, StringConstraints(max_length=40, pattern=trial_names.PATTERN)]
+Name = Annotated[str, StringConstraints(max_length=40, pattern=trial_lookup.PATTERN)]
 
 
 class TrialNameView(View):
@@ -34,7 +34,7 @@ class TrialNameView(View):
 def show_numbered_trial(sweep_id: RowId, number: Number, service: ServiceContext = context) -> TrialDetail:
     """One trial by its number in a sweep, with its attempts and artifacts."""
     with service.database.read() as connection:
-        trial_id = trial_names.id_of(connection, sweep_id, number)
+        trial_id = trial_lookup.id_of(connection, sweep_id, number)
     return detail_of(service, trial_id)
 
 
@@ -48,4 +48,4 @@ def list_trial_names(
 ) -> list[TrialNameView]:
     """Ids and numbers of trials, in the order of the request. Trials that do not exist are left out."""
     with service.database.read() as connection:
-        return [TrialNameView.model_validate(each) for each in trial_names.find(connection, trial)]
+        return [TrialNameView.model_validate(each) for each in trial_lookup.find(connection, trial)]

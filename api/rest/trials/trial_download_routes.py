@@ -18,7 +18,7 @@ from podium.api.rest.trials.trial_files import open_kept
 from podium.db.queries import trial_attempts
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import open_regular_in
+from podium.sweep.runtime.safe_file_reads import open_regular_in
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])

@@ -11,15 +11,15 @@ from podium.db.queries import trial_artifact_rows
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import trial_reader
 from podium.db.stores.trial_reader import TrialRow
-from podium.sweep.file_store import artifact_requests
+from podium.sweep.file_store import artifact_client
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
-from podium.sweep.runtime.regular_files import open_regular_in
-from podium.sweep.values import image_names
+from podium.sweep.runtime.safe_file_reads import open_regular_in
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import NotFoundError
 
 # Trials choose the names of their files: no path is allowed, except the folder of artifacts and that of images.
 _NAME = re.compile(
-    rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}|{ARTIFACTS}/{image_names.FOLDER}/[A-Za-z0-9._~-]{{1,220}}"
+    rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}|{ARTIFACTS}/{logged_image_names.FOLDER}/[A-Za-z0-9._~-]{{1,220}}"
 )
 
 
@@ -43,7 +43,7 @@ def open_kept(service: ServiceContext, trial_id: int, name: str) -> KeptFile:
     if row.removed is not None:
         raise NotFoundError(f"{name} of trial {trial_id} has been removed: {row.removed}")
     folder = service.settings.data.attempt(trial.sweep_id, trial.number, row.attempt, row.nonce)
-    artifact_requests.ensure(service.settings.data, folder / name)
+    artifact_client.ensure(service.settings.data, folder / name)
     try:
         return KeptFile(trial, row, open_regular_in(folder, name))
     except OSError as error:

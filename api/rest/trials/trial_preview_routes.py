@@ -21,14 +21,14 @@ from podium.api.rest.trials.trial_files import open_kept
 from podium.db.queries import trial_artifact_rows
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.attempt_directory import ARTIFACTS
-from podium.sweep.values import image_names
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import ConflictError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
 MAX_TEXT_BYTES = 64 << 10
 MAX_IMAGE_BYTES = 16 << 20
 MAX_ROWS, MAX_COLUMNS, MAX_CELL = 100, 30, 200
-_IMAGES = f"{ARTIFACTS}/{image_names.FOLDER}/"
+_IMAGES = f"{ARTIFACTS}/{logged_image_names.FOLDER}/"
 _SANDBOX = "default-src 'none'; sandbox"
 Name = Annotated[str, Query(min_length=1, max_length=300, description="of the file, such as `artifacts/plot.png`")]
 
@@ -68,7 +68,7 @@ def show_image(trial_id: RowId, name: Name, service: ServiceContext = context) -
     kept = open_kept(service, trial_id, name)
     with kept.file as file:
         content = file.read(MAX_IMAGE_BYTES + 1)
-    suffix = image_names.suffix_of(content)
+    suffix = logged_image_names.suffix_of(content)
     if suffix is None:
         raise ConflictError(f"{name} of trial {trial_id} is not a PNG, JPEG, GIF or WebP image; download it instead")
     if len(content) > MAX_IMAGE_BYTES:
@@ -79,7 +79,7 @@ def show_image(trial_id: RowId, name: Name, service: ServiceContext = context) -
         "Cache-Control": "private, max-age=60",
         "ETag": f'"{kept.row.sha256}"',
     }
-    return Response(content, media_type=image_names.MEDIA_TYPES[suffix], headers=headers)
+    return Response(content, media_type=logged_image_names.MEDIA_TYPES[suffix], headers=headers)
 
 
 @router.get("/{trial_id}/images", dependencies=[viewer])
@@ -90,7 +90,7 @@ def list_images(trial_id: RowId, service: ServiceContext = context) -> list[Logg
         rows = trial_artifact_rows.artifacts_of(connection, trial_id)
     found: dict[str, list[tuple[int, str, int]]] = {}
     for row in rows:
-        image = image_names.parse(row.name.removeprefix(_IMAGES)) if row.name.startswith(_IMAGES) else None
+        image = logged_image_names.parse(row.name.removeprefix(_IMAGES)) if row.name.startswith(_IMAGES) else None
         if image is not None and row.removed is None:
             found.setdefault(image.name, []).append((image.step, row.name, row.size_bytes))
     return [_logged(name, sorted(found[name])) for name in sorted(found)]
@@ -112,7 +112,7 @@ def _preview(start: bytes, name: str, size: int) -> FilePreview:
         values = {"text": None, "rows": None, "is_complete": is_complete and not note, **content}
         return FilePreview(kind=kind, size_bytes=size, note=note, **values)
 
-    if image_names.suffix_of(start) is not None:
+    if logged_image_names.suffix_of(start) is not None:
         if size > MAX_IMAGE_BYTES:
             return view("none", f"an image of more than {MAX_IMAGE_BYTES >> 20} MB")
         return view("image")

@@ -17,13 +17,13 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.json_response import json_response
 from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
-from podium.api.rest.trials.trial_view import detail_of
+from podium.api.rest.trials.trial_response import detail_of
 from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_attempts
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import open_regular
+from podium.sweep.runtime.safe_file_reads import open_regular
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import NotFoundError

@@ -36,7 +36,7 @@ MAX_NAMES = 900  # metrics of one program; Podium stores 1,000 curves per trial
 _NAMES_A_LINE = 100  # a line of the file has 64 KB at most
 _MAX_DEPTH = 16
 MAX_IMAGES = 16  # of one name at one step; a list has several
-_IMAGES = "_images"  # the folder, and the names in it, of `podium.sweep.values.image_names`
+_IMAGES = "_images"  # the folder, and the names in it, of `podium.sweep.values.logged_image_names`
 _IN_FILE_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _WRAPPED = "_podium_wrapped"
 

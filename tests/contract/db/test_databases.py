@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.postgres_engine import PostgresDatabase
-from podium.db.stores import events, metrics, scheduler_lease
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox, metrics, scheduler_lease
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, TooSlowError
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
@@ -30,12 +30,12 @@ def of_another_process(
 
 
 def add(connection: Connection, kind: str) -> None:
-    events.add(connection, [NewEvent(1.0, kind)])
+    event_outbox.add(connection, [NewEvent(1.0, kind)])
 
 
 def kinds(database: Database) -> list[str]:
     with database.read() as connection:
-        return [event["kind"] for event in events.after(connection, 0)]
+        return [event["kind"] for event in event_outbox.after(connection, 0)]
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -107,10 +107,10 @@ def test_reader_stops_at_its_time_limit(database: Database) -> None:
 
 def test_reader_sees_one_snapshot_during_writes(database: Database) -> None:
     with database.read() as connection:
-        assert events.after(connection, 0) == []
+        assert event_outbox.after(connection, 0) == []
         with database.write(durable=False) as writer:
             add(writer, "meanwhile")
-        assert events.after(connection, 0) == []
+        assert event_outbox.after(connection, 0) == []
     assert kinds(database) == ["meanwhile"]
 
 
@@ -120,7 +120,7 @@ def test_second_writer_waits_and_sees_what_the_first_wrote(database: Database) -
 
     def write() -> None:
         with other.write() as connection:
-            seen.extend(event["kind"] for event in events.after(connection, 0))
+            seen.extend(event["kind"] for event in event_outbox.after(connection, 0))
 
     with database.write() as connection:
         second = threading.Thread(target=write)
@@ -162,7 +162,7 @@ def test_poller_misses_no_event_of_concurrent_writers(database: Database) -> Non
     while running:
         running = any(thread.is_alive() for thread in threads)
         with database.read() as connection:
-            new = events.after(connection, last)
+            new = event_outbox.after(connection, last)
         followed += [event["kind"] for event in new]
         last = new[-1]["id"] if new else last
     assert sorted(followed) == sorted(f"{name}-{number}" for name in range(writers) for number in range(each))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.integrity import row_checks
-from podium.sweep.lifecycle.recorded_changes import MetricPoint
+from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.values.assignment import AttemptKey
 from tests.databases import CHOSEN
 from tests.service_rig import AT, ServiceRig

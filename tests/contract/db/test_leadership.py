@@ -18,8 +18,8 @@ from podium.db.schema.engine import Database
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.tables import events
 from podium.db.stores import host_lease, leader_lease, scheduler_lease
+from podium.db.stores.leader_election import Leadership
 from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S, Contender
-from podium.db.stores.leadership import Leadership
 from podium.sweep.values.errors import DatabaseError, FencedError
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server

@@ -16,7 +16,7 @@ from podium.api.cli.app import app
 from podium.api.cli.commands.node_join import join
 from podium.api.cli.commands.serve import serve
 from podium.api.cli.terminal.lazy_groups import LazyCommand
-from podium.api.serve.joined_cluster_options import joined_cluster
+from podium.api.serve.existing_cluster_options import existing_cluster
 from podium.sweep.file_store.object_store_url import normalized
 from podium.sweep.runtime.service_settings import DevicePlan
 from tests.rendered_chart import VALUES, check_deploy, container, pods, values_of
@@ -32,7 +32,7 @@ def test_the_head_gets_options_that_serve_has(file: str) -> None:
     command, *arguments = container(pods(values_of(file))["demo-podium-head"])["args"]
     assert command == "serve"
     found = _parsed(serve, [argument.replace("/etc/podium/tls/", "") for argument in arguments])
-    joined = joined_cluster({**found, "ray_token": None}, DevicePlan.parse(found["devices"]))
+    joined = existing_cluster({**found, "ray_token": None}, DevicePlan.parse(found["devices"]))
     assert (joined is not None) == ("enabled: true" in values_of(file))
     assert not found["artifact_url"] or normalized(found["artifact_url"])
 

@@ -19,8 +19,8 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutErro
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import StopAttempt
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
-from podium.sweep.ray_cluster import own_devices, ray_slots
-from podium.sweep.ray_cluster.own_devices import OwnDevices
+from podium.sweep.ray_cluster import own_cluster_devices, ray_slots
+from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.ray_cluster.ray_slots import RaySlots, SlotTimings
@@ -95,8 +95,8 @@ class FakeRay:
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
         self.confirm: Callable[[], None] = lambda: None
-        monkeypatch.setattr(own_devices, "alive_nodes", lambda known=None: dict(self.nodes))
-        monkeypatch.setattr(own_devices, "create_actor", self._create)
+        monkeypatch.setattr(own_cluster_devices, "alive_nodes", lambda known=None: dict(self.nodes))
+        monkeypatch.setattr(own_cluster_devices, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
@@ -106,7 +106,7 @@ class FakeRay:
         inbox: Inbox = Inbox()
         plan = DevicePlan("cpu", count or len(self.actors))
         data = DataDirectory(Path("data"))
-        devices = OwnDevices(plan, data=data, namespace="podium-test", trials_per_device=trials_per_device)
+        devices = OwnClusterDevices(plan, data=data, namespace="podium-test", trials_per_device=trials_per_device)
         self._made = RaySlots(inbox, devices, epoch=7, confirm=lambda: self.confirm(), timings=timings)
         return self._made, inbox
 
@@ -430,7 +430,7 @@ def test_attach_after_the_lease_was_lost_kills_nothing(fake_ray: FakeRay) -> Non
     assert fake_ray.killed == []
 
 
-def test_nodes_are_not_followed_after_a_keeper_has_refused_this_scheduler(
+def test_nodes_are_not_followed_after_a_supervisor_has_refused_this_scheduler(
     fake_ray: FakeRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slots, _ = fake_ray.slots(1)
@@ -440,6 +440,6 @@ def test_nodes_are_not_followed_after_a_keeper_has_refused_this_scheduler(
     def refused(*_: object) -> list[SlotPlace]:
         raise FencedError("the node b belongs to the scheduler with epoch 8")
 
-    monkeypatch.setattr(OwnDevices, "places", refused)
+    monkeypatch.setattr(OwnClusterDevices, "places", refused)
     follower.join(timeout=10)
     assert not follower.is_alive()

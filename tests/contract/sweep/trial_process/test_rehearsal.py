@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from podium.sweep.protocol.trial_messages import TrialMessage
-from podium.sweep.trial_process import attempt
+from podium.sweep.trial_process import attempt_runner
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.slot_events import Started
@@ -44,11 +44,11 @@ def test_rehearsed_attempts_finish_and_leave_nothing_behind(monkeypatch: pytest.
         sent.append(message)
         send(channel, message)
 
-    attempt.rehearse()  # what it imports, the template has imported
+    attempt_runner.rehearse()  # what it imports, the template has imported
     before = _state()
     with monkeypatch.context() as patch:
         patch.setattr(Channel, "send", record)
-        attempt.rehearse()
+        attempt_runner.rehearse()
     assert _state() == before
     assert sum(isinstance(message, Started) for message in sent) == len(sent) / 2 > 8
     outcomes = [message for message in sent if isinstance(message, ReportedOutcome)]

@@ -19,8 +19,8 @@ from podium.api.client import service_for_command
 from podium.api.client.client import Client
 from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import startup
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, SweepWarned
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Saved

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from podium.api.client import (
     curve_grid_responses,
     device_responses,
-    ensemble_monitoring_responses,
     ensemble_responses,
+    ensemble_traffic_and_drift_responses,
     node_responses,
-    organize_responses,
+    sweep_organization_responses,
     sweep_responses,
     token_responses,
     trial_responses,
@@ -26,24 +26,24 @@ from podium.api.rest.ensembles import drift_routes, traffic_and_event_routes
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
 from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
+from podium.api.rest.quick_search_routes import FoundView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
-from podium.api.rest.search_routes import FoundView
 from podium.api.rest.sweeps import curve_grid_routes as curve_grid
 from podium.api.rest.sweeps import failure_routes
 from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_metadata_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
+from podium.ensemble.scoring.best_member_comparison import McNemar
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
-from podium.ensemble.scoring.comparison import McNemar
-from podium.ensemble.scoring.degradation import Degradation, SizeScores, SubsetScores
+from podium.ensemble.scoring.missing_member_scores import Degradation, SizeScores, SubsetScores
 
 PAIRS: list[tuple[Any, Any]] = [
-    (ensemble_monitoring_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),
-    (ensemble_monitoring_responses.TrafficInfo, traffic_and_event_routes.TrafficView),
-    (ensemble_monitoring_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
-    (ensemble_monitoring_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
-    (ensemble_monitoring_responses.DriftInfo, drift_routes.DriftView),
+    (ensemble_traffic_and_drift_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),
+    (ensemble_traffic_and_drift_responses.TrafficInfo, traffic_and_event_routes.TrafficView),
+    (ensemble_traffic_and_drift_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
+    (ensemble_traffic_and_drift_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
+    (ensemble_traffic_and_drift_responses.DriftInfo, drift_routes.DriftView),
     (curve_grid_responses.MetricNameInfo, curve_grid.MetricNameView),
     (curve_grid_responses.CurveGridInfo, curve_grid.CurveGridView),
     (curve_grid_responses.ShownTrialInfo, curve_grid.ShownTrialView),
@@ -62,12 +62,12 @@ PAIRS: list[tuple[Any, Any]] = [
     (sweep_responses.FailureGroupInfo, failure_routes.FailureGroupView),
     (sweep_responses.FailuresInfo, failure_routes.FailuresView),
     (sweep_responses.SweepInfo, sweep_schemas.SweepView),
-    (organize_responses.ImprovementInfo, ImprovementView),
-    (organize_responses.HistoryInfo, HistoryView),
-    (organize_responses.JoinedTrialInfo, JoinedTrialView),
-    (organize_responses.ProjectInfo, ProjectView),
-    (organize_responses.SavedViewInfo, SavedViewView),
-    (organize_responses.FoundInfo, FoundView),
+    (sweep_organization_responses.ImprovementInfo, ImprovementView),
+    (sweep_organization_responses.HistoryInfo, HistoryView),
+    (sweep_organization_responses.JoinedTrialInfo, JoinedTrialView),
+    (sweep_organization_responses.ProjectInfo, ProjectView),
+    (sweep_organization_responses.SavedViewInfo, SavedViewView),
+    (sweep_organization_responses.FoundInfo, FoundView),
     (trial_responses.LoggedImageInfo, LoggedImageView),
     (trial_responses.TrialInfo, trial_schemas.TrialView),
     (trial_responses.TrialDetails, trial_schemas.TrialDetail),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from podium.api.gateway.counter_exchange import GatewayShare, summed
+from podium.api.gateway.gateway_counter_totals import GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import DROPPED, ProcessReading, Reading, exposition, served_versions
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.gateway_counters import GatewayCounters

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http import route_roles
 from podium.api.http.authentication import Authenticator
-from podium.api.http.failed_logins import FailedLogins
+from podium.api.http.login_rate_limit import LoginRateLimit
 from podium.api.rest.routers import ROUTERS
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
@@ -140,8 +140,10 @@ def test_route_accepts_its_role_and_higher_ones(service: ServiceRig, route: str,
 
 
 def test_gateway_authenticates_too(service: ServiceRig) -> None:
-    app, failures = service.gateway(), FailedLogins(max_failures=10_000)
-    app.state.authenticator = Authenticator(service.database, service.settings.session_cookie, failed_logins=failures)
+    app, failures = service.gateway(), LoginRateLimit(max_failures=10_000)
+    app.state.authenticator = Authenticator(
+        service.database, service.settings.session_cookie, login_rate_limit=failures
+    )
     with service.client(None, app) as client:
         for route in sorted(GATEWAY):
             assert [request(client, route, token) for token in (None, "garbage")] == [401, 401], route

@@ -10,8 +10,8 @@ import pytest
 
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.head_store import HeadFileStore
-from podium.sweep.node_agent.head_reports import HeadReports
-from podium.sweep.node_agent.left_files import Left
+from podium.sweep.node_agent.leftover_files import Left
+from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
 from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, shifted
@@ -32,7 +32,7 @@ def test_offset_of_a_wrong_clock_is_measured_and_corrected(
 ) -> None:
     store = HeadFileStore(service.client(Role.NODE, service.node_service()))
     settings = NodeSettings("10.0.0.5:6379", "10.0.0.6", "b", str(tmp_path), str(tmp_path), 1)
-    reports = HeadReports(store, settings, lambda: 0, Left, clock=lambda: time.time() + wrong_by_s)
+    reports = NodeStatusReporter(store, settings, lambda: 0, Left, clock=lambda: time.time() + wrong_by_s)
     assert reports.report() is False
     assert reports.clock_offset_s == pytest.approx(-wrong_by_s, abs=30.0)
     ended = Ended(AttemptKey(1, 1), TrialState.FINISHED, 1000.0 + wrong_by_s, 1002.0 + wrong_by_s)

@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import text
 
 from podium.api.notifications.delivery import Delivery, DeliveryError
+from podium.api.notifications.notification_target_file import NotificationKind, Target, read_targets
 from podium.api.notifications.notifier import MAX_AGE_S, Notifier
-from podium.api.notifications.target_file import NotificationKind, Target, read_targets
 from podium.db.integrity import notification_checks
-from podium.db.stores import ensemble_writer, notifications
+from podium.db.stores import ensemble_writer, notification_outbox
 from podium.ensemble.values.ensemble_states import EnsembleState
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, SweepChanged, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, SweepChanged, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.failure_causes import Cause
@@ -246,7 +246,7 @@ def test_nothing_is_sent_twice_after_a_kill(
     service.end_sweep(service.sweep(name="good"))
     rig.notifier.follow()
     with service.database.write() as connection:  # a notifier that is killed while it sends
-        assert notifications.take_due(connection, target.name, clock.now_s) is not None
+        assert notification_outbox.take_due(connection, target.name, clock.now_s) is not None
     Rig(service, clock, target).step()
     assert _states(service) == [("unknown", 1)]
     assert receiver.got == []

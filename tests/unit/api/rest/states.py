@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from podium.db.stores import events
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, SweepChanged, TrialPlanned
+from podium.db.stores import event_outbox
+from podium.sweep.lifecycle.database_changes import AttemptEnded, SweepChanged, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
@@ -55,4 +55,4 @@ def end_attempt(service: ServiceRig, key: AttemptKey, sweep_id: int, number: int
 
 def kinds(service: ServiceRig) -> list[str]:
     with service.database.read() as connection:
-        return [event["kind"] for event in events.after(connection, 0)]
+        return [event["kind"] for event in event_outbox.after(connection, 0)]

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from podium.api.serve import leadership_process
-from podium.db.stores.leadership import LeaderState
+from podium.db.stores.leader_election import LeaderState
 from podium.sweep.ray_cluster import ray_cluster_id
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
 
 def test_id_of_the_ray_cluster_is_read_at_each_renewal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ServiceSettings("/data", str(tmp_path), standby=True, joined=JoinedCluster("10.0.0.9:6379"))
+    settings = ServiceSettings("/data", str(tmp_path), standby=True, existing_cluster=ExistingCluster("10.0.0.9:6379"))
     settings.runtime.ray.mkdir()
     ray_cluster_id.record(settings.runtime, "session 1")
     file = next(settings.runtime.ray.iterdir())

@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.serve.settings_from_options import settings_from
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
-from podium.sweep.runtime.setting_options import options_of
+from podium.sweep.runtime.setting_cli_options import options_of
 from podium.sweep.values.errors import ServiceError
 
 DEFAULTS: dict[str, Any] = {
@@ -37,10 +37,11 @@ def test_options_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (found.database_url_file, found.tls_cert, found.notify) == (str(tmp_path / "url"), "", "")
 
 
-def test_ray_cluster_of_others_is_part_of_the_settings() -> None:
+def test_existing_ray_cluster_is_part_of_the_settings() -> None:
     found = _settings(ray_address="ray:6379", cluster="10.0.0.5", max_slots=3, idle_release=5.0)
-    assert found.joined is not None
-    assert (found.joined.address, found.joined.max_slots, found.joined.idle_release_s) == ("ray:6379", 3, 5.0)
+    cluster = found.existing_cluster
+    assert cluster is not None
+    assert (cluster.address, cluster.max_slots, cluster.idle_release_s) == ("ray:6379", 3, 5.0)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -52,7 +53,7 @@ def test_ray_cluster_of_others_is_part_of_the_settings() -> None:
     ({"cluster": "0.0.0.0"}, "other machines cannot reach it"),
     ({"cluster": "127.0.0.1"}, "other machines cannot reach it"),
     ({"notify": Path("/nowhere/urls")}, "/nowhere/urls"),
-    ({"max_slots": 3}, "--max-slots is for a Ray cluster"),
+    ({"max_slots": 3}, "--max-slots is for an existing Ray cluster"),
     ({"allowed_host": ["https://x"]}, "--allowed-host https://x"),
 ])  # fmt: skip
 def test_options_that_do_not_fit_together_are_refused(options: dict[str, Any], message: str) -> None:

@@ -8,20 +8,22 @@ from pathlib import Path
 import pytest
 
 from podium.api.serve import standby_requirements
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 
-RAY = JoinedCluster("10.0.0.9:6379")
+RAY = ExistingCluster("10.0.0.9:6379")
 
 
 def test_standby_needs_postgres_and_a_ray_cluster_of_both() -> None:
     with pytest.raises(ServiceError, match="--standby: needs a PostgreSQL database"):
-        standby_requirements.check(ServiceSettings("/data", "/run", standby=True, joined=RAY))
+        standby_requirements.check(ServiceSettings("/data", "/run", standby=True, existing_cluster=RAY))
     with pytest.raises(ServiceError, match="--standby: give --ray-address and --cluster as well"):
         standby_requirements.check(ServiceSettings("/data", "/run", standby=True, database_url_file="/url"))
-    standby_requirements.check(ServiceSettings("/data", "/run", standby=True, database_url_file="/url", joined=RAY))
+    standby_requirements.check(
+        ServiceSettings("/data", "/run", standby=True, database_url_file="/url", existing_cluster=RAY)
+    )
     standby_requirements.check(ServiceSettings("/data", "/run"))
 
 

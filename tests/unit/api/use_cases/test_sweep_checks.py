@@ -11,7 +11,7 @@ import pytest
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_checks import check_sweep
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.errors import InvalidSpecError
 from tests.service_rig import ServiceRig
@@ -49,10 +49,10 @@ def test_code_must_be_uploaded(context: ServiceContext, key: str | None, value: 
     assert list(found) == [f"program.{key or 'bundle'}"] and words in found[f"program.{key or 'bundle'}"]
 
 
-def test_node_of_a_cluster_of_others_is_refused(context: ServiceContext) -> None:
+def test_node_of_an_existing_cluster_is_refused(context: ServiceContext) -> None:
     sweep = {**builtin_document(), "resources": {"node": "node-b"}}
     check_sweep(context, parse_spec(sweep))
-    joined = replace(context, settings=replace(context.settings, joined=JoinedCluster("10.0.0.5:6379")))
+    joined = replace(context, settings=replace(context.settings, existing_cluster=ExistingCluster("10.0.0.5:6379")))
     assert "remove node" in _refused(joined, sweep)["resources.node"]
 
 

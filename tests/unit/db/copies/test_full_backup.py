@@ -21,9 +21,9 @@ from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.db.stores import retention_plan
 from podium.db.stores.retention_plan import RemovableFiles
-from podium.sweep.file_store.object_folder import ObjectFolder
+from podium.sweep.file_store.fsspec_folder import FsspecFolder
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError, DataDirectoryError, FileStoreError
 from tests.databases import CHOSEN
 from tests.doctor import assert_no_breaches
@@ -43,7 +43,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
         return partial(BackupRepository.open, str(tmp_path / "backup"))
     filesystem = MemoryFileSystem(skip_instance_cache=True)
     filesystem.store, filesystem.pseudo_dirs = {}, [""]
-    return lambda: BackupRepository(ObjectFolder(filesystem, "/bucket", name="memory://bucket", patience_s=0.0))
+    return lambda: BackupRepository(FsspecFolder(filesystem, "/bucket", name="memory://bucket", patience_s=0.0))
 
 
 @pytest.fixture

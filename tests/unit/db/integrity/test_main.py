@@ -23,7 +23,7 @@ from podium.db.schema.engine import SqliteDatabase
 from podium.db.stores import nodes
 from podium.sweep.runtime.disk_space import DiskSpace
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError
 from tests.doctor import assert_no_breaches
 from tests.node_reports import node_report

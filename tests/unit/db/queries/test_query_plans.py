@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
-from podium.db.queries import curves, trial_table
+from podium.db.queries import learning_curves, trial_table
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.engine import Database
-from podium.db.stores import notifications, sweeps
-from podium.sweep.lifecycle.recorded_changes import MetricPoint, TrialPlanned
+from podium.db.stores import notification_outbox, sweeps
+from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from tests.specs import spec
@@ -75,7 +75,7 @@ def test_curves_are_found_without_sorting_trials(database: Database, sweep_id: i
     def read(connection: Connection) -> None:
         sweep = sweeps.get(connection, sweep_id)
         where = filter_condition(connection, None, sweep)
-        curves.curves(connection, sweep, where, None, max_points=100, limit=50)
+        learning_curves.curves(connection, sweep, where, None, max_points=100, limit=50)
 
     found = plans(database, read)
     assert len(found) == 7, "three kinds of trials with any metric, their number, and three kinds with this one"
@@ -85,7 +85,9 @@ def test_curves_are_found_without_sorting_trials(database: Database, sweep_id: i
 
 def test_the_last_start_of_a_sweep_is_read_from_its_index(database: Database, sweep_id: int) -> None:
     with database.read() as connection:
-        assert notifications.last_start(connection, sweep_id) == connection.execute(LAST_START).scalar_one()
-        statement = str(notifications.starts_of(sweep_id).compile(connection, compile_kwargs={"literal_binds": True}))
+        assert notification_outbox.last_start(connection, sweep_id) == connection.execute(LAST_START).scalar_one()
+        statement = str(
+            notification_outbox.starts_of(sweep_id).compile(connection, compile_kwargs={"literal_binds": True})
+        )
         plan = "\n".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}"))
     assert plan == "SEARCH events USING INDEX ix_events_starts (sweep_id=?)", "of which only the last entry is read"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.db.queries import trial_study_queries
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, ParamDefined
+from podium.sweep.lifecycle.database_changes import AttemptEnded, ParamDefined
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, StudyRequested
 from podium.sweep.values.states import TrialState

@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
 from podium.db.schema.migrate import migrate
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.errors import DatabaseError, TooSlowError
 from tests.databases import open_sqlite
 
@@ -32,7 +32,7 @@ def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
 
 def _kinds(database: Database) -> list[str]:
     with database.read() as connection:
-        return [event["kind"] for event in events.after(connection, 0)]
+        return [event["kind"] for event in event_outbox.after(connection, 0)]
 
 
 @pytest.mark.parametrize(("durable", "synchronous"), [(True, _FULL), (False, _NORMAL)])
@@ -41,7 +41,7 @@ def test_only_durable_writes_wait_for_the_disk(database: SqliteDatabase, durable
         assert connection.execute(text("PRAGMA synchronous")).scalar_one() == synchronous
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
         assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == database.journal_mode.lower()
-        events.add(connection, [NewEvent(1.0, "written")])
+        event_outbox.add(connection, [NewEvent(1.0, "written")])
     assert _kinds(database) == ["written"]
 
 
@@ -67,21 +67,21 @@ def test_reader_stops_at_its_time_limit(database: Database) -> None:
 
 def test_reader_sees_one_snapshot_during_writes(database: Database) -> None:
     with database.read() as connection:
-        assert events.after(connection, 0) == []
+        assert event_outbox.after(connection, 0) == []
         with database.write(durable=False) as writer:
-            events.add(writer, [NewEvent(1.0, "meanwhile")])
-        assert events.after(connection, 0) == []
+            event_outbox.add(writer, [NewEvent(1.0, "meanwhile")])
+        assert event_outbox.after(connection, 0) == []
     assert _kinds(database) == ["meanwhile"]
 
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_failed_transaction_writes_nothing(database: Database, durable: bool) -> None:
     with pytest.raises(KeyError), database.write(durable=durable) as connection:
-        events.add(connection, [NewEvent(1.0, "lost")])
+        event_outbox.add(connection, [NewEvent(1.0, "lost")])
         raise KeyError
     assert _kinds(database) == []
     with database.write(durable=durable) as connection:
-        events.add(connection, [NewEvent(1.0, "next")])
+        event_outbox.add(connection, [NewEvent(1.0, "next")])
     assert _kinds(database) == ["next"]
 
 
@@ -89,7 +89,7 @@ def test_writers_in_threads_take_turns(database: Database) -> None:
     def write(number: int) -> None:
         for _ in range(5):
             with database.write(durable=False) as connection:
-                events.add(connection, [NewEvent(float(number), f"from {number}")])
+                event_outbox.add(connection, [NewEvent(float(number), f"from {number}")])
 
     threads = [threading.Thread(target=write, args=[number]) for number in range(4)]
     for thread in threads:
@@ -121,7 +121,7 @@ def test_closing_leaves_one_file(tmp_path: Path) -> None:
     migrate(path)
     database = SqliteDatabase(path)
     with database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "kept")])
+        event_outbox.add(connection, [NewEvent(1.0, "kept")])
     assert _kinds(database) == ["kept"]
     database.close()
     assert {file.name for file in tmp_path.iterdir()} - {"migration.lock"} == {path.name}

@@ -26,8 +26,8 @@ from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
 from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.tables import metadata
-from podium.db.stores import ensemble_reader, events, metric_summaries
-from podium.db.stores.events import NewEvent
+from podium.db.stores import ensemble_reader, event_outbox, metric_summaries
+from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.ensemble.values.ensemble_spec import Precision
 from podium.sweep.runtime.layout import DataDirectory
@@ -56,7 +56,7 @@ def _podium_database(path: Path) -> None:
     migrate(path)
     database = SqliteDatabase(path)
     with database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "kept")])
+        event_outbox.add(connection, [NewEvent(1.0, "kept")])
     database.close()
 
 
@@ -196,7 +196,7 @@ def test_newest_backup_is_named_when_one_is_needed(path: Path) -> None:
     subprocess.run(["/bin/sh", "-c", command], check=True)
     database = SqliteDatabase(path)
     with database.read() as connection:
-        assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+        assert [event["kind"] for event in event_outbox.after(connection, 0)] == ["kept"]
     database.close()
 
 
@@ -227,7 +227,7 @@ def test_older_database_is_copied_before_the_upgrade(path: Path, monkeypatch: py
     assert copy.stat().st_mode & 0o077 == 0
     database = SqliteDatabase(copy)
     with database.read() as connection:
-        assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+        assert [event["kind"] for event in event_outbox.after(connection, 0)] == ["kept"]
     database.close()
 
 
@@ -245,7 +245,7 @@ def test_each_migration_can_be_undone_and_repeated(path: Path) -> None:
         assert migrate(path).before == older
         with database.read() as connection:
             assert _schema(connection) == newest
-            assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+            assert [event["kind"] for event in event_outbox.after(connection, 0)] == ["kept"]
     database.close()
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import text
 from podium.db.schema.engine import Database
 from podium.db.schema.postgres_engine import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.runtime import fail_points
 from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.postgres_server import ADMIN, PostgresServer, new_server
@@ -45,12 +45,12 @@ def database(server: PostgresServer) -> Iterator[PostgresDatabase]:
 
 def add(database: Database, kind: str, *, durable: bool = True) -> None:
     with database.write(durable=durable) as connection:
-        events.add(connection, [NewEvent(1.0, kind)])
+        event_outbox.add(connection, [NewEvent(1.0, kind)])
 
 
 def kinds(database: Database) -> list[str]:
     with database.read() as connection:
-        return [event["kind"] for event in events.after(connection, 0)]
+        return [event["kind"] for event in event_outbox.after(connection, 0)]
 
 
 @pytest.mark.parametrize(("durable", "level"), [(True, "on"), (False, "off")])
@@ -96,10 +96,10 @@ def test_connection_that_is_lost_before_the_commit_writes_nothing(
     server: PostgresServer, database: PostgresDatabase
 ) -> None:
     with pytest.raises(DatabaseError, match="try again") as caught, database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "lost")])
+        event_outbox.add(connection, [NewEvent(1.0, "lost")])
         pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         server.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
-        events.add(connection, [NewEvent(1.0, "lost too")])
+        event_outbox.add(connection, [NewEvent(1.0, "lost too")])
     assert type(caught.value) is DatabaseError
     assert kinds(database) == []
 
@@ -109,7 +109,7 @@ def test_commit_without_an_answer_has_an_unknown_outcome(
     server: PostgresServer, database: PostgresDatabase, immediately: bool
 ) -> None:
     with pytest.raises(DamagedError, match="may or may not have been written"), database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "unknown")])
+        event_outbox.add(connection, [NewEvent(1.0, "unknown")])
         server.stop(immediately=immediately)
     server.start()
     add(database, "afterwards")
@@ -127,12 +127,12 @@ def test_durable_writes_survive_a_crash(server: PostgresServer, database: Postgr
 def test_ids_of_events_are_not_used_again_after_a_crash(server: PostgresServer, database: PostgresDatabase) -> None:
     add(database, "before")
     with database.read() as connection:
-        _, last = events.id_range(connection)
+        _, last = event_outbox.id_range(connection)
     server.stop(immediately=True)
     server.start()
     add(database, "after")
     with database.read() as connection:
-        assert events.id_range(connection)[1] > last
+        assert event_outbox.id_range(connection)[1] > last
 
 
 def test_server_without_a_free_connection_says_what_to_do(server: PostgresServer) -> None:
@@ -239,13 +239,13 @@ def test_listener_is_called_after_a_commit_with_events(database: PostgresDatabas
     _wait_until_told(database, told)
 
     with pytest.raises(ZeroDivisionError), database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "rolled back")])
+        event_outbox.add(connection, [NewEvent(1.0, "rolled back")])
         raise ZeroDivisionError
     with database.write() as connection:
         connection.execute(text("UPDATE service SET name = name"))  # no event
     assert not told.wait(0.5)
     with database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "committed")])
+        event_outbox.add(connection, [NewEvent(1.0, "committed")])
         assert not told.wait(0.2)
     assert told.wait(10)
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from podium.db.integrity import row_checks
 from podium.db.queries import scheduler_recovery
 from podium.db.stores import attempt_ranks, attempt_totals, devices
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device import GangDevice

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from podium.db.schema.tables import trials
 from podium.db.stores import budget_usage_reader, sweeps
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, CountedTrial
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded
+from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.spec.budget import Plateau
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended

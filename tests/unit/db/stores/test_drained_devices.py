@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podium.db.schema.engine import Database
-from podium.db.stores import device_command_writer, devices, events
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.db.stores import device_command_writer, devices, event_outbox
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.device_state import DeviceState
 
@@ -54,7 +54,7 @@ def test_gpu_is_returned_under_its_new_number(swapped: Database) -> None:
         assert devices.drained(connection) == {"gpu-1": "broken fan"}, "it is not drained"
         device_command_writer.return_device(connection, "gpu-1", AT)
         assert devices.drained(connection) == {}
-        kinds = [event["kind"] for event in events.after(connection, 0)]
+        kinds = [event["kind"] for event in event_outbox.after(connection, 0)]
     assert kinds.count("device.returned") == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.db.stores import interval_checkpoints, sweeps
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     Change,

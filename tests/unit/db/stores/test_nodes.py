@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podium.db.schema.engine import Database
-from podium.db.stores import device_command_writer, devices, events, nodes, sweeps
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.db.stores import device_command_writer, devices, event_outbox, nodes, sweeps
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,
@@ -48,7 +48,7 @@ def all_of(database: Database) -> list[nodes.NodeRow]:
 
 def kinds(database: Database) -> list[str]:
     with database.read() as connection:
-        found = [event for event in events.after(connection, 0) if event["kind"].startswith("node.")]
+        found = [event for event in event_outbox.after(connection, 0) if event["kind"].startswith("node.")]
     assert {event["payload"]["node"] for event in found} <= {"b"}
     return [event["kind"] for event in found]
 
@@ -154,7 +154,7 @@ def test_device_runs_no_trial_that_has_left_it(database: Database) -> None:
     with database.read() as connection:
         found = devices.get(connection, "b:gpu-0")
         assert (found.trial_id, found.state) == (None, DeviceState.READY)
-        assert [event["kind"] for event in events.after(connection, 0)][-1] == "trial.sending"
+        assert [event["kind"] for event in event_outbox.after(connection, 0)][-1] == "trial.sending"
 
 
 def test_node_that_shall_leave_now_waits_for_nothing(database: Database) -> None:

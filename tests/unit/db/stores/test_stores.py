@@ -15,9 +15,9 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
-from podium.db.stores import devices, events, metrics, sweeps, trial_reader, trial_writer
-from podium.db.stores.events import NewEvent
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.db.stores import devices, event_outbox, metrics, sweeps, trial_reader, trial_writer
+from podium.db.stores.event_outbox import NewEvent
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -92,7 +92,7 @@ def test_same_key_and_spec_return_the_same_sweep(database: Database) -> None:
     assert accept(database, "other") == (2, True)
     assert accept(database) == (3, True)
     with database.read() as connection:
-        assert [event["kind"] for event in events.after(connection, 0)] == ["sweep.queued"] * 3
+        assert [event["kind"] for event in event_outbox.after(connection, 0)] == ["sweep.queued"] * 3
 
 
 def test_same_key_with_another_spec_is_a_conflict(database: Database) -> None:
@@ -111,7 +111,7 @@ def test_terminal_sweep_never_changes(database: Database) -> None:
     record(database, SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "again", 13.0))
     with database.read() as connection:
         sweep = sweeps.get(connection, 1)
-        kinds = [event["kind"] for event in events.after(connection, 0)]
+        kinds = [event["kind"] for event in event_outbox.after(connection, 0)]
     assert (sweep.state, sweep.reason, sweep.started_at, sweep.ended_at) == (SweepState.FINISHED, "done", 11.0, 12.0)
     assert kinds == ["sweep.queued", "sweep.running", "sweep.finished"]
 
@@ -127,7 +127,7 @@ def test_a_sweep_waits_for_the_scheduler_until_its_state_changes(database: Datab
     record(database, SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 12.0))
     with database.read() as connection:
         assert sweeps.get(connection, 1).wait is None
-        told = [(event["kind"], event["payload"]) for event in events.after(connection, 0)][1:]
+        told = [(event["kind"], event["payload"]) for event in event_outbox.after(connection, 0)][1:]
     assert told == [
         ("sweep.reason", {"reason": "", "wait_reason": "no_device", "wait_message": "no device is up yet"}),
         ("sweep.running", {"reason": "", "wait_reason": None, "wait_message": ""}),
@@ -319,24 +319,24 @@ def test_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
 
 
 def _ids(connection: Connection) -> list[int]:
-    return [event["id"] for event in events.after(connection, 0)]
+    return [event["id"] for event in event_outbox.after(connection, 0)]
 
 
 def test_event_id_is_never_reused(database: Database) -> None:
     with database.write() as connection:
-        events.add(connection, [NewEvent(1.0, "a"), NewEvent(2.0, "b")])
+        event_outbox.add(connection, [NewEvent(1.0, "a"), NewEvent(2.0, "b")])
         last = _ids(connection)[-1]
         connection.execute(delete(events_table))
     with database.write() as connection:
-        events.add(connection, [NewEvent(3.0, "c")])
+        event_outbox.add(connection, [NewEvent(3.0, "c")])
         assert _ids(connection) == [last + 1]
 
 
 def test_events_are_read_from_the_last_id_of_a_client(database: Database) -> None:
     with database.write() as connection:
-        events.add(connection, [NewEvent(float(n), f"e{n}", sweep_id=1, payload={"n": n}) for n in range(5)])
-        assert [event["kind"] for event in events.after(connection, 2, limit=2)] == ["e2", "e3"]
-        assert events.after(connection, 2, limit=1)[0]["payload"] == {"n": 2}
+        event_outbox.add(connection, [NewEvent(float(n), f"e{n}", sweep_id=1, payload={"n": n}) for n in range(5)])
+        assert [event["kind"] for event in event_outbox.after(connection, 2, limit=2)] == ["e2", "e3"]
+        assert event_outbox.after(connection, 2, limit=1)[0]["payload"] == {"n": 2}
 
 
 # Tokens.

@@ -9,7 +9,7 @@ import pytest
 from podium.db.schema.engine import SqliteDatabase
 from podium.db.stores import sweep_command_writer, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.values.errors import NotPossibleError
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig

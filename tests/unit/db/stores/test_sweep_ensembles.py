@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.db.schema.engine import Database
-from podium.db.stores import ensemble_reader, ensemble_writer, events, sweeps
+from podium.db.stores import ensemble_reader, ensemble_writer, event_outbox, sweeps
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
 
@@ -52,7 +52,7 @@ def test_failed_build_is_reported_once_and_not_retried(service: ServiceRig) -> N
     assert waiting(service.database) == []
     with service.database.read() as connection:
         assert sweeps.get(connection, sweep_id).ensemble_error == "k is 3, but only 0 trials"
-        last = events.after(connection, 0)[-1]
+        last = event_outbox.after(connection, 0)[-1]
     assert (last["kind"], last["sweep_id"]) == ("sweep.ensemble_failed", sweep_id)
     assert last["payload"] == {"reason": "k is 3, but only 0 trials"}
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()

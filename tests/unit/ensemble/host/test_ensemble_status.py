@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
-from podium.ensemble.values.candidates import TrialFiles
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
+from podium.ensemble.values.member_candidate import TrialFiles
 from podium.sweep.values.states import TrialState
 
 HOST_STATES = [  # the states that the host writes; the gateway writes the others

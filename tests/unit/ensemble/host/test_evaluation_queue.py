@@ -11,9 +11,9 @@ import httpx2
 import numpy as np
 import pytest
 
-from podium.db.stores import evaluations
+from podium.db.stores import ensemble_evaluations
+from podium.db.stores.ensemble_evaluations import MAX_QUEUED, EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow
-from podium.db.stores.evaluations import MAX_QUEUED, EvaluationRow
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator, gateway_client
 from podium.sweep.values.errors import ConflictError, EnsembleError
@@ -61,7 +61,7 @@ def evaluation_id(service: ServiceRig) -> int:
 
 def read(service: ServiceRig, evaluation_id: int) -> EvaluationRow:
     with service.database.read() as connection:
-        return evaluations.get(connection, evaluation_id)
+        return ensemble_evaluations.get(connection, evaluation_id)
 
 
 def host(service: ServiceRig, evaluator: Evaluator) -> EvaluationQueue:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from podium.db.schema.tables import ensemble_versions
-from podium.db.stores import events
+from podium.db.stores import event_outbox
 from podium.db.stores import replicas as replica_store
 from podium.ensemble.host import live_replica
-from podium.ensemble.host.launcher_interface import WorkerStatus
 from podium.ensemble.host.live_replica import MAX_RESTART_DELAY_S, restart_delay_s
+from podium.ensemble.host.worker_launcher_interface import WorkerStatus
 from podium.ensemble.values.ensemble_spec import Mode, Placement
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.worker.control_messages import Phase
@@ -208,7 +208,7 @@ def test_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     dead = rig.replicas()[1]
     assert (dead.endpoint, dead.pid, dead.restarts) == (None, None, 1)
     with rig.service.database.read() as connection:
-        event = next(each for each in events.of_ensemble(connection, 1, 9) if "member" in each["kind"])
+        event = next(each for each in event_outbox.of_ensemble(connection, 1, 9) if "member" in each["kind"])
     assert event["kind"] == "ensemble.member_restarting"
     assert event["payload"] == {"version": 1, "members": [1], "reason": "killed, as played"}
     assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "trial 1 of sweep 1: killed, as played")

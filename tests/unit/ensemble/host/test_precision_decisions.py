@@ -18,7 +18,7 @@ from podium.ensemble.host.precision_decisions import ATTEMPTS, PrecisionDecision
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Task
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.ensemble.values.member_precision import PrecisionFigures
-from podium.ensemble.worker.measurement_messages import MeasurementRequest, MeasurementResult
+from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.values.errors import EnsembleError
 from tests.host_rig import HostRig
 

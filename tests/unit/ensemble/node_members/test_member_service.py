@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
-from podium.ensemble.host.launcher_interface import OnChange, WorkerConfig, WorkerStatus
-from podium.ensemble.host.node_messages import FindWorker, LaunchWorker, decode_request, encode_request
 from podium.ensemble.host.node_worker_handle import FollowTimes, NodeWorkerHandle
+from podium.ensemble.host.node_worker_messages import FindWorker, LaunchWorker, decode_request, encode_request
+from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.node_members.member_service import MemberService
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.model_file import ModelFile

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn import metrics
 
-from podium.ensemble.scoring import fitting
+from podium.ensemble.scoring import combination_fitting
 from podium.ensemble.scoring.calibration_error import calibration_error, equal_mass, equal_width
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.evaluation import MeanEntropy, MeanVariance, evaluate
@@ -101,7 +101,9 @@ def test_temperature_of_the_calibration_split_corrects_overconfident_networks() 
     assert isinstance(member, ClassificationScores)
     assert member.temperature is not None
     assert member.temperature > 1
-    assert member.temperature == pytest.approx(fitting.temperature(calibration[0][1], calibration[1]), rel=1e-6)
+    assert member.temperature == pytest.approx(
+        combination_fitting.temperature(calibration[0][1], calibration[1]), rel=1e-6
+    )
     cooler = predictions[1].astype(np.float64) ** (1 / member.temperature)
     cooler /= cooler.sum(axis=1, keepdims=True)
     for found_error, binned in (
@@ -174,7 +176,7 @@ def test_values_without_known_noise_have_no_likelihood() -> None:
 @pytest.mark.parametrize("rule", Rule)
 def test_every_rule_can_be_evaluated(rule: Rule) -> None:
     predictions, targets = _networks(np.random.default_rng(0), 3, 200)
-    combination = fitting.fit(rule, Task.CLASSIFICATION, predictions, targets, weights=None, calibrate=True)
+    combination = combination_fitting.fit(rule, Task.CLASSIFICATION, predictions, targets, weights=None, calibrate=True)
     found = evaluate("test", predictions, targets, combination, quorum=2, calibration=(predictions, targets))
     assert isinstance(found.ensemble, ClassificationScores)
     assert found.ensemble.accuracy > 0.4

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
-from podium.api.gateway.predictions import REFUSALS
+from podium.api.gateway.prediction_routes import REFUSALS
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_reply, pack_requests, unpack_replies
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -24,7 +24,7 @@ from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Rule
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from podium.ensemble.worker.network_interface import Network, NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import Network, NetworkOutputs
 from podium.ensemble.worker.worker_server import WorkerServer
 from tests.aggregator_rig import AggregatorRig, FakeConnection, firsts, statuses
 from tests.ensemble_fakes import (

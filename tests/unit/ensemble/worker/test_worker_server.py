@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.worker import persistent_failures
 from podium.ensemble.worker.input_queue import QueueCounts
-from podium.ensemble.worker.network_interface import NetworkOutputs
+from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.persistent_failures import FailureTracker
 from podium.ensemble.worker.worker_server import CRASH_EXIT_CODE, WorkerLimits, WorkerServer
 from tests.ensemble_fakes import FakeNetwork, probabilities

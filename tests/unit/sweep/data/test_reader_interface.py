@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from podium.sweep.data import datasets, source_opener
+from podium.sweep.data import data_source_opener, datasets
 from podium.sweep.data.reader_interface import ReadLimits
 from podium.sweep.values.errors import DataError
 
@@ -60,7 +60,7 @@ def shards(folder: Path, kind: str, target: Any) -> Path:
     return folder
 
 
-def check(data: dict[str, Any], limits: ReadLimits = SMALL) -> source_opener.Source:
+def check(data: dict[str, Any], limits: ReadLimits = SMALL) -> data_source_opener.Source:
     return datasets.check(data, limits)
 
 
@@ -432,7 +432,7 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from podium.sweep.data import datasets, source_opener  # imported before memory is measured
+from podium.sweep.data import datasets, data_source_opener  # imported before memory is measured
 data = {"file": sys.argv[1], "target": "y", "task": "regression"}
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10
 resource.setrlimit(resource.RLIMIT_DATA, (used + (%d << 20),) * 2)
@@ -463,4 +463,4 @@ def test_special_files_in_folder_are_skipped(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", VALUES)
     os.mkfifo(tmp_path / "b.csv")
     (tmp_path / "c.csv").mkdir()
-    assert source_opener.table_paths(tmp_path) == [tmp_path / "a.csv"]
+    assert data_source_opener.table_paths(tmp_path) == [tmp_path / "a.csv"]

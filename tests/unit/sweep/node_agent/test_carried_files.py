@@ -21,7 +21,7 @@ from podium.db.access.tokens import Role
 from podium.sweep.data import datasets
 from podium.sweep.file_store.head_store import HeadFileStore
 from podium.sweep.node_agent.agent import NodeAgent
-from podium.sweep.node_agent.left_files import Left
+from podium.sweep.node_agent.leftover_files import Left
 from podium.sweep.protocol.agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
 from podium.sweep.protocol.node_reports import process_in
 from podium.sweep.runtime.attempt_directory import AttemptDirectory

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
-from podium.sweep.lifecycle.scheduler_ports import Searcher, SearchInputs
+from podium.sweep.lifecycle.scheduler_interfaces import Searcher, SearchInputs
 from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     ApplyRetention,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     Change,

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,
@@ -29,11 +29,11 @@ from podium.sweep.lifecycle.scheduler_inbox import (
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.attempt_events import EVENT_HANDLERS
+from podium.sweep.scheduling.attempt_event_handler import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
 from podium.sweep.scheduling.decision import Decision, Instant
-from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
+from podium.sweep.scheduling.disk_space_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     AskTrial,
@@ -233,7 +233,14 @@ def test_only_owner_assigns_its_attributes(path: Path) -> None:
 
 def test_decisions_are_pure() -> None:
     pure = {path.stem for path in pure_modules(SCHEDULING)}
-    assert {"decide", "decision", "scheduler_state", "attempt_events", "command_handler", "trial_placement"} <= pure
+    assert {
+        "decide",
+        "decision",
+        "scheduler_state",
+        "attempt_event_handler",
+        "command_handler",
+        "trial_placement",
+    } <= pure
     assert not pure & {"scheduler", "action_executor", "change_buffer"}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.scheduling.gang_reservation import DeviceOutlook, choose_devices, reserve, size_of_attempt
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt, slots_per_attempt
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import Device
 
@@ -22,8 +22,8 @@ def _outlook(*devices: tuple[str, float], kind: str = "gpu") -> list[DeviceOutlo
     ]
 
 
-def _wanted(devices: Any, **changes: Any) -> SlotNeeds:
-    return slot_needs(Resources.model_validate({"devices": devices, **changes}), slots_per_device=1)
+def _wanted(devices: Any, **changes: Any) -> SlotsPerAttempt:
+    return slots_per_attempt(Resources.model_validate({"devices": devices, **changes}), slots_per_device=1)
 
 
 def test_node_with_the_fewest_free_devices_is_chosen() -> None:

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import Change, DeviceChanged
+from podium.sweep.lifecycle.database_changes import Change, DeviceChanged
 from podium.sweep.lifecycle.scheduler_inbox import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
-from podium.sweep.scheduling.disk_gate import FULL_S
+from podium.sweep.scheduling.disk_space_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S, REMOTE_TIMEOUT_S

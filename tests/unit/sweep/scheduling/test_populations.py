@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, Change, IntervalStarted
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, Change, IntervalStarted
 from podium.sweep.scheduling.live_trial import MAX_INTERRUPTIONS
 from podium.sweep.values.assignment import Assignment, Interval
 from podium.sweep.values.errors import FencedError

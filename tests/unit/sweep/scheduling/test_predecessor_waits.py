@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import Change, SweepReleased
+from podium.sweep.lifecycle.database_changes import Change, SweepReleased
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import WaitReason

@@ -13,14 +13,14 @@ from starlette.testclient import TestClient
 
 from podium.db.integrity.main import Report, audit
 from podium.db.stores import ensemble_writer, member_candidates, retention_plan
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.weights_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.file_cleanup import CleanupThread

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.scheduling.slot_needs import SlotNeeds, slot_needs
+from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt, slots_per_attempt
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.device import shared_id
 from podium.sweep.values.states import TrialState
@@ -21,7 +21,7 @@ WAITING, RUNNING = TrialState.WAITING, TrialState.RUNNING
 ])  # fmt: skip
 def test_share_is_rounded_up_to_slots(share: float | None, slots: int, count: int) -> None:
     wanted = Resources(share=share)
-    assert slot_needs(wanted, slots) == SlotNeeds(wanted, count, count, "device")
+    assert slots_per_attempt(wanted, slots) == SlotsPerAttempt(wanted, count, count, "device")
 
 
 def _later(rig: Rig, seconds: float) -> None:

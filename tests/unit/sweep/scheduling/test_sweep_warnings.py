@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podium.api.cli.terminal import sweep_progress, terminal_output
-from podium.db.stores import events
-from podium.sweep.lifecycle.recorded_changes import SweepWarned
+from podium.db.stores import event_outbox
+from podium.sweep.lifecycle.database_changes import SweepWarned
 from podium.sweep.values.sweep_warning_checks import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig
@@ -100,7 +100,7 @@ def test_rest_and_events_contain_warnings(service: ServiceRig) -> None:
     assert client.get(f"/api/v1/sweeps/{sweep_id}").json()["warnings"] == expected
     assert client.get("/api/v1/sweeps").json()["items"][0]["warnings"] == expected
     with service.database.read() as connection:
-        last = events.after(connection, 0)[-1]
+        last = event_outbox.after(connection, 0)[-1]
     assert (last["kind"], last["sweep_id"]) == ("sweep.warning", sweep_id)
     assert last["payload"] == {"code": "identical_results", "message": SAME_VALUE}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.logged_images import ImageLimits, ScriptImages, image_bytes, save
-from podium.sweep.values import image_names
+from podium.sweep.values import logged_image_names
 from podium.sweep.values.errors import UserCodeError
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -120,7 +120,7 @@ def test_images_of_a_script_are_logged_once_and_again_when_changed(
     logged: list[tuple[str, int]] = []
     images = ScriptImages(tmp_path, lambda name, path, step: logged.append((name, step)))
     images.read_new()
-    folder = tmp_path / image_names.FOLDER
+    folder = tmp_path / logged_image_names.FOLDER
     folder.mkdir()
     (folder / "val~2Fx.7.png").write_bytes(PNG)
     (folder / "y.1.png.99.tmp").write_bytes(PNG)  # not yet complete
@@ -140,7 +140,7 @@ def test_images_of_a_script_are_logged_once_and_again_when_changed(
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=20),
        st.integers(0, 2**63 - 1))  # fmt: skip
 def test_name_and_step_are_read_back(name: str, step: int) -> None:
-    file = image_names.file_name(name, step, "png")
-    if len(file) < image_names.MAX_ENCODED:
-        assert image_names.parse(file) == image_names.LoggedImage(name, step)
+    file = logged_image_names.file_name(name, step, "png")
+    if len(file) < logged_image_names.MAX_ENCODED:
+        assert logged_image_names.parse(file) == logged_image_names.LoggedImage(name, step)
         assert "/" not in file

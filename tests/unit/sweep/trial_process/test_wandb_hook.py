@@ -13,7 +13,7 @@ import pytest
 
 from podium.sweep.trial_process.metrics_file import JsonLines
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER
-from podium.sweep.values.image_names import FOLDER, LoggedImage, parse
+from podium.sweep.values.logged_image_names import FOLDER, LoggedImage, parse
 
 # The names that the hook relies on, which wandb has had since 0.13.
 FAKE = {

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from podium.api.http import failed_logins
-from podium.api.http.failed_logins import FailedLogins
+from podium.api.http import login_rate_limit
+from podium.api.http.login_rate_limit import LoginRateLimit
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.tables import tokens as token_table
@@ -175,8 +175,8 @@ class Clock:
 
 def test_eleventh_failure_waits_until_the_first_is_a_minute_old() -> None:
     clock = Clock()
-    counted = FailedLogins(clock)
-    for _ in range(failed_logins.MAX_FAILURES):
+    counted = LoginRateLimit(clock)
+    for _ in range(login_rate_limit.MAX_FAILURES):
         counted.add("10.0.0.1", "x")
         clock.now += 1
     with pytest.raises(TooManyFailuresError) as refused:
@@ -188,17 +188,17 @@ def test_eleventh_failure_waits_until_the_first_is_a_minute_old() -> None:
 
 
 def test_repeated_failure_of_a_page_counts_once() -> None:
-    counted = FailedLogins(Clock())
+    counted = LoginRateLimit(Clock())
     for _ in range(100):
         counted.add("10.0.0.1", "a session that is over", once=True)
-    for number in range(failed_logins.MAX_FAILURES - 1):
+    for number in range(login_rate_limit.MAX_FAILURES - 1):
         counted.add("10.0.0.1", str(number), once=True)
     with pytest.raises(TooManyFailuresError):
         counted.add("10.0.0.1", "another", once=True)
 
 
 def test_addresses_are_bounded_and_an_ipv6_network_counts_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = FailedLogins(Clock(), max_addresses=50)
+    counted = LoginRateLimit(Clock(), max_addresses=50)
     for number in range(200):
         counted.add(f"10.0.0.{number}", "x")
     assert counted.address_count == 50

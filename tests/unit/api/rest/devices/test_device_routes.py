@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
-from podium.sweep.lifecycle.recorded_changes import DeviceChanged
+from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.values.device_state import DeviceState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.unit.api.rest.states import (

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
 from podium.db.stores import nodes
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.refused_node import RefusedNode
 from tests.node_reports import node_report

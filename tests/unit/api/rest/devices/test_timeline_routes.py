@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_gaps, reason_of, with_missed_heartbeat
-from podium.api.rest.devices.short_intervals import Interval, merge_short
+from podium.api.rest.devices.short_interval_merging import Interval, merge_short
 from podium.db.queries import scheduler_recovery
-from podium.db.queries.busy_intervals import BusyRow, TimelineInterval
+from podium.db.queries.device_busy_intervals import BusyRow, TimelineInterval
 from podium.db.stores import device_history
 from podium.db.stores.device_history import DeviceStateRow
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptReleased,

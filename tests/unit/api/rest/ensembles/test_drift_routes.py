@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from podium.ensemble.serving.input_summary import Moments, to_json
+from podium.ensemble.serving.input_feature_statistics import Moments, to_json
 from podium.sweep.data import datasets
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 

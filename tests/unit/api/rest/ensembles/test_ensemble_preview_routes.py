@@ -23,7 +23,7 @@ from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split, Task
 from podium.sweep.data import datasets
 from podium.sweep.data.datasets import Dataset
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
+from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem

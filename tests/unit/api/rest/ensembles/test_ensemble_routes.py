@@ -17,7 +17,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.sweep.runtime.component_lifecycle import on_wake
-from podium.sweep.runtime.regular_files import display_path
+from podium.sweep.runtime.safe_file_reads import display_path
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles"

@@ -6,8 +6,8 @@ import time
 
 from starlette.testclient import TestClient
 
-from podium.db.stores import events
-from podium.db.stores.events import NewEvent
+from podium.db.stores import event_outbox
+from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts
 from podium.ensemble.serving.gateway_counters import NO_FIGURES, GatewayCounters
 from podium.ensemble.serving.traffic_history import TrafficHistory
@@ -54,7 +54,7 @@ def test_events_are_listed_newest_first(service: ServiceRig, client: TestClient)
     with service.database.write() as connection:
         payload = {"version": 1, "members": [1], "reason": "killed by SIGKILL"}
         kind = "ensemble.member_restarting"
-        events.add(connection, [NewEvent(AT + 5, kind, ensemble_id=ensemble_id, payload=payload)])
+        event_outbox.add(connection, [NewEvent(AT + 5, kind, ensemble_id=ensemble_id, payload=payload)])
     client.post(f"/api/v1/ensembles/{ensemble_id}/stop")
     found = client.get(f"/api/v1/ensembles/{ensemble_id}/events").json()
     assert [event["kind"] for event in found] == ["stopped", "member_restarting", "building"]

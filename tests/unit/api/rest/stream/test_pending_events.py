@@ -9,8 +9,8 @@ import pytest
 
 from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
 from podium.db.queries import trial_attempts
-from podium.db.stores import evaluations, events, metric_summaries
-from podium.db.stores.events import EventSummary, NewEvent
+from podium.db.stores import ensemble_evaluations, event_outbox, metric_summaries
+from podium.db.stores.event_outbox import EventSummary, NewEvent
 from tests.service_rig import AT, ServiceRig, nonce
 
 
@@ -145,12 +145,12 @@ def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None
 
 def test_news_have_the_ids_of_their_events(service: ServiceRig) -> None:
     with service.database.write() as connection:
-        assert events.id_range(connection) == (0, 0)
-        events.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
-        assert events.summaries(connection, 1, 10) == [EventSummary(2, "trial.running", 3, 4, None)]
-        assert events.id_range(connection) == (1, 2)
-        events.add(connection, [NewEvent(AT + 9, "sweep.queued", 4)])
-        assert [events.before(connection, AT + after) for after in (0, 1, 9, 10)] == [0, 2, 2, 3]
+        assert event_outbox.id_range(connection) == (0, 0)
+        event_outbox.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
+        assert event_outbox.summaries(connection, 1, 10) == [EventSummary(2, "trial.running", 3, 4, None)]
+        assert event_outbox.id_range(connection) == (1, 2)
+        event_outbox.add(connection, [NewEvent(AT + 9, "sweep.queued", 4)])
+        assert [event_outbox.before(connection, AT + after) for after in (0, 1, 9, 10)] == [0, 2, 2, 3]
 
 
 def test_evaluation_has_an_event_for_each_of_its_states(service: ServiceRig) -> None:
@@ -158,10 +158,10 @@ def test_evaluation_has_an_event_for_each_of_its_states(service: ServiceRig) -> 
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     evaluation_id = service.evaluation(ensemble_id)
     with service.database.write() as connection:
-        evaluations.begin(connection, evaluation_id, AT)
+        ensemble_evaluations.begin(connection, evaluation_id, AT)
     service.finish_evaluation(evaluation_id, None, "no rows")
     with service.database.read() as connection:
-        messages = [event for event in events.after(connection, 0) if event["kind"].startswith("evaluation.")]
+        messages = [event for event in event_outbox.after(connection, 0) if event["kind"].startswith("evaluation.")]
     assert [event["kind"] for event in messages] == ["evaluation.queued", "evaluation.running", "evaluation.failed"]
     assert {(event["ensemble_id"], event["payload"]["evaluation"]) for event in messages} == {
         (ensemble_id, evaluation_id)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.rest.sweeps.importance_process import AnalysisError, ImportanceQueue
-from podium.sweep.lifecycle.recorded_changes import UsageSampled
+from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Sampled

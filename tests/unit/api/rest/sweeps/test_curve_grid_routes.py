@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.recorded_changes import MetricPoint
+from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.values.assignment import AttemptKey
 from tests.service_rig import AT, ServiceRig, assert_problem
 

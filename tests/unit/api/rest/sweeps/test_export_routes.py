@@ -18,7 +18,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET
 from podium.db.queries.exports import Kind, export_schema, kind_of
-from podium.sweep.lifecycle.recorded_changes import AttemptPlaced, TrialPlanned
+from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey, Params
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.failure_causes import Cause

@@ -16,7 +16,7 @@ from podium.db.integrity.main import audit
 from podium.db.queries import scheduler_recovery
 from podium.db.schema.tables import metadata
 from podium.db.stores.trial_writer import IMPORTED_FROM
-from podium.sweep.lifecycle.sweep_import import parse_import
+from podium.sweep.lifecycle.imported_sweep import parse_import
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.errors import InvalidSpecError
 from tests.doctor import assert_no_breaches

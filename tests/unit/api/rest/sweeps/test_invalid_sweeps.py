@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http.request_limits import MAX_JSON_BYTES
 from podium.db.stores import sweeps
-from podium.sweep.runtime.joined_cluster import JoinedCluster
+from podium.sweep.runtime.existing_cluster import ExistingCluster
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document as document
 
@@ -169,8 +169,10 @@ def test_any_value_at_any_key_is_never_5xx(client: TestClient, path: tuple[str, 
         assert client.get(answer.headers["location"]).status_code == 200
 
 
-def test_node_is_refused_in_a_ray_cluster_of_others(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "settings", replace(service.settings, joined=JoinedCluster("10.0.0.9:6379")))
+def test_node_is_refused_in_an_existing_ray_cluster(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        service, "settings", replace(service.settings, existing_cluster=ExistingCluster("10.0.0.9:6379"))
+    )
     response = service.client().post(URL, json=document(resources={"node": "b"}))
     assert_problem(response, 422)
     assert "resources.node" in response.text and "whichever node has them free" in response.text

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.stores import events, sweeps
+from podium.db.stores import event_outbox, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -50,10 +50,10 @@ def test_change_without_effect_has_no_event(service: ServiceRig, client: TestCli
     sweep_id = service.sweep()
     _change(client, sweep_id, project="vision", tags=["keep"])
     with service.database.read() as connection:
-        last = events.id_range(connection)
+        last = event_outbox.id_range(connection)
     _change(client, sweep_id, project="vision", tags=["keep"], archived=False, starred=True)
     with service.database.read() as connection:
-        assert events.id_range(connection) == last
+        assert event_outbox.id_range(connection) == last
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
 from podium.sweep.data import datasets
-from podium.sweep.lifecycle.recorded_changes import SweepChanged
+from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.saved_network_manifest import NotExportable
 from podium.sweep.values.states import SweepState

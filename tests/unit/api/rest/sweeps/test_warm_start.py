@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import sweep_output
 from podium.db.stores import warm_starts
-from podium.sweep.lifecycle.recorded_changes import AttemptEnded
+from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import AttemptKey

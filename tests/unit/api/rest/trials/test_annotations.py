@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.stores import events
+from podium.db.stores import event_outbox
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.note_and_tag_checks import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
 from tests.commands import Podium
@@ -33,7 +33,7 @@ def patch(client: TestClient, trial_id: int, **body: Any) -> dict[str, Any]:
 
 def annotation_events(service: ServiceRig) -> list[dict[str, Any]]:
     with service.database.read() as connection:
-        return [event["payload"] for event in events.after(connection, 0) if event["kind"] == "trial.noted"]
+        return [event["payload"] for event in event_outbox.after(connection, 0) if event["kind"] == "trial.noted"]
 
 
 def test_trial_has_a_note_and_tags(service: ServiceRig, client: TestClient, trial_id: int) -> None:

@@ -11,9 +11,9 @@ from podium.db.queries import trial_attempts
 from podium.db.schema.migrate import alembic_config, migrate
 from podium.db.stores import member_candidates
 from podium.ensemble.building import saved_trial_outputs
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved, AttemptPlaced
+from podium.sweep.lifecycle.database_changes import ArtifactSaved, AttemptPlaced
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.scheduling.retention import Retention
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved

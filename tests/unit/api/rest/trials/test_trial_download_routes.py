@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.integrity import file_checks
-from podium.sweep.lifecycle.recorded_changes import ArtifactSaved
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.lifecycle.database_changes import ArtifactSaved
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ServiceRig, assert_problem

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from podium.db.queries import pending_trial_commands
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
-from podium.sweep.lifecycle.recorded_changes import (
+from podium.sweep.lifecycle.database_changes import (
     AttemptPlaced,
     AttemptReleased,
     ParamDefined,

@@ -1,0 +1,370 @@
+"""Imports torch once, then forks the processes of a node: fork servers, members and Ray workers; the template process.
+
+`python -P -m podium.sweep.process_template.template_process REQUESTS OWNER [WORKERS]`, with two or three descriptors:
+the listening socket of requests (`podium.sweep.protocol.process_template_messages`), the reading end of a pipe whose
+other end the owner holds, and the listening socket of Ray workers (`podium.sweep.ray_cluster.ray_worker_template`),
+unless Ray starts its workers itself.
+
+The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
+closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
+processes that it left behind, before it reports the exit. When the template exits, the processes that it has forked
+keep running; when its owner exits, all of them end.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import os
+import random
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from podium.sweep.protocol.process_template_messages import (
+    ForkProcess,
+    ProcessExited,
+    ProcessForked,
+    TemplateReply,
+    decode_request,
+    encode_reply,
+)
+from podium.sweep.runtime import huge_pages
+from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.process_title import name_process
+from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
+
+RAY_WORKERS = "podium.sweep.ray_cluster.ray_worker_template"
+# The first optimizer of a process, and DistributedDataParallel, import it: a second of processor time. It imports
+# packages that torch itself does not need, such as triton.
+COMPILER = "torch._dynamo"
+# What forked processes would otherwise import themselves, each once.
+SHARED_IMPORTS = (
+    "numpy.random",
+    "podium.sweep.training.fit",
+    "podium.sweep.trial_process.fork_server",
+    "podium.ensemble.worker.worker_process",
+)
+ATTEMPTS = "podium.sweep.trial_process.attempt_runner"  # its `rehearse` prepares the memory of trials
+MAX_DESCRIPTORS = 8
+REQUEST_S = 5.0  # in which a client must have sent its request
+PAUSE_S = 0.05  # after a failed accept
+EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
+WORKER_PID = struct.Struct("=i")  # as the template of Ray's workers reports the processes that it has forked
+log = logging.getLogger("podium.template")
+
+
+@dataclass(slots=True)
+class _Child:
+    """A forked process and the connection to its client."""
+
+    pid: int
+    client: socket.socket | None
+    detached: bool
+    kill_at_s: float | None = field(default=None)
+
+
+class Template:
+    """The event loop: fork on request, report exits, kill orphans."""
+
+    def __init__(self, requests: socket.socket, owner: int, workers: socket.socket | None = None) -> None:
+        self._requests = requests
+        self._workers = workers
+        self._owner = owner
+        self._children: dict[int, _Child] = {}  # by pid
+        self._worker_template: int | None = None
+        self._worker_pids: set[int] = set()  # forked by worker templates; adopted here when one exits
+        self._wake_read, self._wake_write = os.pipe()
+        self._worker_pids_read, self._worker_pids_write = os.pipe()
+        for descriptor in (self._wake_read, self._wake_write, self._worker_pids_read):
+            os.set_blocking(descriptor, False)
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self) -> NoReturn:
+        """Serve until the owner exits; then kill every process below this one."""
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for source in (self._requests, self._owner, self._wake_read):
+            self._selector.register(source, selectors.EVENT_READ)
+        self._accept_workers()
+        self._collect()
+        while True:
+            for key, _ in self._selector.select(self._wait_s()):
+                if key.fileobj == self._owner:
+                    kill_descendants()
+                    os._exit(0)
+                self._handle(key)
+            self._collect()
+            self._kill_abandoned()
+
+    def _handle(self, key: selectors.SelectorKey) -> None:
+        if key.fileobj is self._requests:
+            self._accept()
+        elif self._workers is not None and key.fileobj is self._workers:
+            self._restart_worker_template(self._workers)
+        elif key.fileobj == self._wake_read:
+            with suppress(BlockingIOError):
+                os.read(self._wake_read, 4096)
+        else:
+            self._on_client_closed(key.data)
+
+    # Requests.
+
+    def _accept(self) -> None:
+        try:
+            client, _ = self._requests.accept()
+        except OSError:  # the client has gone, or there are too many open files: requests wait
+            time.sleep(PAUSE_S)
+            return
+        try:
+            request, descriptors = _receive(client)
+        except (OSError, ValueError, KeyError, TypeError):
+            client.close()
+            return
+        self._fork(request, descriptors, client)
+
+    def _fork(self, request: ForkProcess, descriptors: list[int], client: socket.socket) -> None:
+        try:
+            pid = os.fork()
+        except OSError:  # no memory, or too many processes; the client sees the end of its connection
+            log.exception("cannot fork a process for %s", request.entry)
+            pid = -1
+        if pid == 0:
+            client.close()
+            self._become(request.entry, list(request.arguments), descriptors, request.environment)
+        close_all(descriptors)
+        if pid < 0:
+            client.close()
+            return
+        self._children[pid] = child = _Child(pid, client, request.detached)
+        self._selector.register(client, selectors.EVENT_READ, child)
+        _send(client, ProcessForked(pid))
+
+    def _on_client_closed(self, child: _Child) -> None:
+        """The client has exited, or needs its process no longer."""
+        self._forget_client(child)
+        if not child.detached:
+            child.kill_at_s = time.monotonic() + EXIT_GRACE_S
+
+    def _forget_client(self, child: _Child) -> None:
+        if child.client is not None:
+            self._selector.unregister(child.client)
+            child.client.close()
+            child.client = None
+
+    # Ray workers.
+
+    def start_worker_template(self) -> bool:
+        """Fork the process that accepts requests of workers from now on; whether that succeeded.
+
+        It imports Ray, which no trial may inherit, and exits with this process.
+        """
+        assert self._workers is not None
+        parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError:
+            log.exception("cannot fork the template of Ray's workers")
+            return False
+        if pid == 0:
+            workers = self._workers.detach()
+            die_with_parent(parent)
+            self._become(RAY_WORKERS, [], [workers, os.dup(self._worker_pids_write)], dict(os.environ))
+        self._worker_template = pid
+        return True
+
+    def _accept_workers(self) -> None:
+        """Wait for requests of workers here, unless a template of workers does."""
+        if self._workers is not None and self._worker_template is None:
+            self._selector.register(self._workers, selectors.EVENT_READ)
+
+    def _restart_worker_template(self, workers: socket.socket) -> None:
+        """A worker is requested, and there is no template of workers."""
+        if self.start_worker_template():
+            self._selector.unregister(workers)
+        else:  # the launcher of the worker sees the end of its connection, and runs Ray's own command
+            with suppress(OSError):
+                workers.accept()[0].close()
+
+    def _read_worker_pids(self) -> None:
+        with suppress(BlockingIOError):
+            while content := os.read(self._worker_pids_read, 4096 * WORKER_PID.size):
+                self._worker_pids.update(pid for (pid,) in WORKER_PID.iter_unpack(content))
+
+    # Exits.
+
+    def _collect(self) -> None:
+        for pid, status in reap():
+            if pid == self._worker_template:
+                self._worker_template = None
+                self._accept_workers()
+            child = self._children.pop(pid, None)
+            if child is None:
+                continue
+            orphans = kill_orphans(self._known())
+            if child.client is not None:
+                _send(child.client, ProcessExited(os.waitstatus_to_exitcode(status), len(orphans)))
+            self._forget_client(child)
+
+    def _known(self) -> set[int]:
+        """The processes below this one that are not orphans."""
+        self._read_worker_pids()
+        self._worker_pids = {pid for pid in self._worker_pids if Path(f"/proc/{pid}").exists()}
+        own = set() if self._worker_template is None else {self._worker_template}
+        return {*self._children, *self._worker_pids, *own}
+
+    def _kill_abandoned(self) -> None:
+        now_s = time.monotonic()
+        for child in self._children.values():
+            if child.kill_at_s is not None and now_s >= child.kill_at_s:
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGKILL)
+                child.kill_at_s = None
+
+    def _wait_s(self) -> float | None:
+        due_s = [child.kill_at_s for child in self._children.values() if child.kill_at_s is not None]
+        return max(0.0, min(due_s) - time.monotonic()) if due_s else None
+
+    # In the forked process.
+
+    def _become(
+        self, entry: str, arguments: list[str], descriptors: list[int], environment: Mapping[str, str]
+    ) -> NoReturn:
+        status = 70
+        try:
+            os.setsid()  # a signal to the group of one process must not reach the others
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._close()
+            os.environ.clear()
+            os.environ.update(environment)
+            random.seed()  # otherwise all forked processes would draw the same numbers
+            status = importlib.import_module(entry).run_forked(arguments, descriptors, self._owner)
+        except Exception:  # noqa: BLE001 - the last handler of this process
+            sys.excepthook(*sys.exc_info())
+        finally:
+            # Not sys.exit: it would run the template's atexit handlers and torch's teardown.
+            os._exit(status)
+
+    def _close(self) -> None:
+        """Close what belongs to the template, except the pipe of the owner."""
+        self._selector.close()
+        for child in self._children.values():
+            if child.client is not None:
+                child.client.close()
+        self._requests.close()
+        if self._workers is not None:
+            self._workers.close()
+        for descriptor in (self._wake_read, self._wake_write, self._worker_pids_read, self._worker_pids_write):
+            os.close(descriptor)
+
+
+def _receive(client: socket.socket) -> tuple[ForkProcess, list[int]]:
+    """The request of a client, with its descriptors. Raises `OSError`, `ValueError`, `KeyError` and `TypeError`."""
+    line, descriptors = receive_line(client)
+    try:
+        request = decode_request(line)
+    except BaseException:
+        close_all(descriptors)
+        raise
+    client.setblocking(False)
+    return request, descriptors
+
+
+def receive_line(client: socket.socket) -> tuple[bytes, list[int]]:
+    """One line, and the descriptors that come with it. Raises `OSError` if it does not arrive in time."""
+    client.settimeout(REQUEST_S)
+    received: list[int] = []
+    line = b""
+    try:
+        while not line.endswith(b"\n"):
+            content, descriptors, _, _ = socket.recv_fds(client, 1 << 20, MAX_DESCRIPTORS)
+            received += descriptors
+            if not content:
+                raise ConnectionResetError("the client closed its connection")
+            line += content
+    except BaseException:
+        close_all(received)
+        raise
+    return line, received
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close the descriptors of a request."""
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _send(client: socket.socket, reply: TemplateReply) -> None:
+    with suppress(OSError):  # the client has exited
+        client.send(encode_reply(reply))
+
+
+def warm_up() -> None:
+    """Do once what every forked process would do again: imports, and torch's initialization at its first operation.
+
+    Measured per trial: `numpy.random` 7 ms, the first torch operation 5 ms. A tensor of one number is below the size at
+    which torch starts threads; this is checked, since a child would wait for them forever.
+
+    Raises:
+        RuntimeError: A library has started a thread, or uses a GPU.
+    """
+    torch = importlib.import_module("torch")
+    import_compiler()
+    for name in SHARED_IMPORTS:
+        importlib.import_module(name)
+    torch.manual_seed(0)
+    torch.zeros(1).add_(1)
+    importlib.import_module(ATTEMPTS).rehearse()
+    if (threads := count_threads()) > 1:
+        raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
+    if torch.cuda.is_initialized():
+        raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
+    share_memory()
+
+
+def import_compiler() -> None:
+    """Import torch's compiler; if that fails, log why, since trials that do not use it can run."""
+    try:
+        importlib.import_module(COMPILER)
+    except Exception as error:  # noqa: BLE001 - an import runs any code
+        log.warning(
+            "cannot import %s (%s: %s): trials with optimizers start about a second later, since each imports it "
+            "again, and may fail there; the cause is a package that it imports, such as triton",
+            COMPILER, type(error).__name__, error,
+        )  # fmt: skip
+
+
+def share_memory() -> None:
+    """Prepare the memory of this process for forks: children share these pages."""
+    gc.collect()
+    huge_pages.collapse_memory()
+    gc.freeze()  # garbage collection in a child must not copy them
+
+
+def main() -> None:
+    """Warm up, then serve."""
+    become_subreaper()
+    name_process("podium-template")
+    requests, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    workers = socket.socket(fileno=int(sys.argv[3])) if len(sys.argv) > 3 else None
+    template = Template(requests, owner, workers)
+    if workers is not None:
+        template.start_worker_template()  # which imports Ray while this process imports torch
+    warm_up()
+    template.serve()
+
+
+if __name__ == "__main__":
+    main()

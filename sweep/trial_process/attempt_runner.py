@@ -1,0 +1,365 @@
+"""Runs one attempt, from its assignment to its outcome; trial process.
+
+The fork server forks one process per attempt, which runs this module and exits. It never imports api, db, optuna,
+sqlalchemy or fastapi, so that importing them is the user's choice.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import itertools
+import logging
+import os
+import random
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from podium.sweep.protocol.message_codec import DeviceView
+from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_PACKET_BYTES
+from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
+from podium.sweep.runtime import disk_full_cause
+from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.cuda_devices import MIG
+from podium.sweep.runtime.fail_points import fail_point
+from podium.sweep.runtime.import_times import ImportTimes
+from podium.sweep.runtime.thread_count_variables import thread_count_variables
+from podium.sweep.spec.command_line import environment_of_function
+from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_runner, user_code
+from podium.sweep.trial_process.interval_end import IntervalEnded
+from podium.sweep.trial_process.slot_channel import Channel
+from podium.sweep.trial_process.stop_condition_check import TrialStopped
+from podium.sweep.trial_process.thread_pools import set_thread_pools
+from podium.sweep.trial_process.tracebacks import format_traceback
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.trial_process.wandb_environment import wandb_variables
+from podium.sweep.trial_process.wandb_sink import WandbSink
+from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
+from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
+from podium.sweep.values.failure_classification import cause_of, disk_is_full, exception_text
+from podium.sweep.values.returned_values import returned_values
+from podium.sweep.values.slot_events import Started
+from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
+
+if TYPE_CHECKING:
+    import torch
+
+
+_REHEARSALS = 20  # the interpreter specializes a function after 8 calls
+
+
+class _Terminated(BaseException):
+    """The slot sent SIGTERM to this process."""
+
+
+def run(connection: socket.socket, log: int) -> int:
+    """Run the one attempt that the slot sends over `connection`; returns the exit status of the process.
+
+    Args:
+        connection: To the slot.
+        log: A descriptor for the output of the process, which the slot reads.
+    """
+    channel = Channel(connection)
+    greeting = channel.receive(None)
+    if not isinstance(greeting, AttemptGreeting):
+        return 0
+    assignment = greeting.assignment
+    trial: Trial | None = None
+    constraints: constraint_function.Evaluate | None = None
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    try:
+        _set_up_process(assignment, log)
+        store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
+        device = _check_device(greeting.device, assignment)
+        _seed(assignment, device)
+        imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
+        with imports.measured():
+            program = _load_program(assignment)
+            constraints = constraint_function.load(assignment.program, assignment.code)
+        trial = Trial(assignment, channel, device)
+        channel.send(_started_event(assignment, device, imports))
+        outcome = _outcome(program, trial, assignment)
+        if constraints is not None and assignment.rank == 0:
+            outcome = _with_constraints(outcome, constraints, trial, assignment)
+        trial.report_last()
+        outcome = _with_unused(outcome, trial)
+        channel.send(replace(outcome, late_prune_answers=trial.late_prune_answers))
+        fail_point("attempt.after-outcome")
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if trial is not None and not channel.is_truncated:
+            trial.report_last()
+            if assignment.limits.on_timeout == "finish":
+                _send_value(trial, constraints, assignment, channel)
+        return 143
+    except Exception as error:  # noqa: BLE001 - any error before user code runs is reported
+        channel.send(_failed(error, assignment))
+    finally:
+        _flush()
+    return 0
+
+
+def _started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
+    return Started(
+        assignment.key,
+        pid=os.getpid(),
+        at=time.time(),
+        visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+        torch_device=str(device),
+        import_s=imports.total_s,
+        imports=dict(itertools.islice(imports.slowest.items(), MAX_IMPORTS)),
+    )
+
+
+def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
+    early, interval = trial.early_finish, trial.interval_end
+    try:
+        result = program(trial)
+    except _Terminated:
+        raise
+    except TrialStopped:
+        return _finished_early(trial, assignment)
+    except IntervalEnded:
+        return interval.outcome()
+    except SystemExit as error:
+        trial.report_last()
+        _flush()
+        os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        if early.decided:  # raised by a handler of `TrialStopped` in user code
+            print(format_traceback(error), end="", file=sys.stderr)
+            return _finished_early(trial, assignment)
+        if interval.ended:  # raised by a handler of `IntervalEnded` in user code
+            print(format_traceback(error), end="", file=sys.stderr)
+            return interval.outcome()
+        if user_code.is_pruned(error):
+            return ReportedOutcome(TrialState.PRUNED)
+        return _failed(error, assignment)
+    if early.decided:
+        return _finished_early(trial, assignment)
+    if interval.ended:
+        return interval.outcome()
+    if assignment.rank > 0:
+        return ReportedOutcome(TrialState.FINISHED)  # the result is that of rank 0
+    try:
+        returned = early.reduced_values(None) if result is None else result
+        values = returned_values(returned, assignment.objectives)
+        return ReportedOutcome(TrialState.FINISHED, values=values, message=early.reason)
+    except BadReportError as error:
+        return _failed(error, assignment)
+
+
+def _finished_early(trial: Trial, assignment: Assignment) -> ReportedOutcome:
+    """The outcome of a trial that met a condition of `stop`."""
+    try:
+        return trial.early_finish.outcome()
+    except BadReportError as error:
+        return _failed(error, assignment)
+
+
+def _send_value(
+    trial: Trial, constraints: constraint_function.Evaluate | None, assignment: Assignment, channel: Channel
+) -> None:
+    """Send the current value at the time limit, after the constraints; the failure if these cannot be evaluated."""
+    values = trial.early_finish.values
+    if constraints is not None and values is not None:
+        try:
+            constraints(trial, TrialState.FINISHED, values)
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything
+            channel.send(_failed(error, assignment))
+            constraints = None
+    trial.early_finish.send_value(constrained=constraints is not None)
+
+
+def _with_unused(outcome: ReportedOutcome, trial: Trial) -> ReportedOutcome:
+    """Report enqueued values that were not used: in the log, and in the message of a trial that counts."""
+    unused = trial.unused_enqueued
+    if not unused:
+        return outcome
+    remark = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
+    print(f"podium: {remark}", file=sys.stderr)
+    return replace(outcome, remark=remark[:MAX_MESSAGE]) if outcome.state in COUNTED_TRIAL_STATES else outcome
+
+
+def _with_constraints(
+    outcome: ReportedOutcome, constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
+) -> ReportedOutcome:
+    """The outcome after the constraints were sent. If they cannot be evaluated, the trial has failed."""
+    if outcome.state not in COUNTED_TRIAL_STATES:
+        return outcome
+    try:
+        constraints(trial, outcome.state, outcome.values)
+    except _Terminated:
+        raise
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        return _failed(error, assignment)
+    return outcome
+
+
+def _failed(error: BaseException, assignment: Assignment) -> ReportedOutcome:
+    cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {exception_text(error)}", False
+    if disk_is_full(error):
+        cause, message, interrupted = disk_full_cause.classify_full_disk(error, message, assignment)
+    if isinstance(error, ScriptFailedError):
+        traceback = error.tail  # already in the log
+    else:
+        traceback = format_traceback(error)
+        print(traceback, end="", file=sys.stderr)
+    return ReportedOutcome(
+        TrialState.FAILED,
+        cause=cause,
+        message=message[:MAX_MESSAGE],
+        traceback=traceback[-MAX_TRACEBACK:],
+        interrupted=interrupted,
+    )
+
+
+def _on_sigterm(*_: object) -> NoReturn:
+    raise _Terminated
+
+
+def prepare() -> None:
+    """Do once what every attempt would do again; called by the fork server, before it forks.
+
+    Whether a stream can seek is determined when it is opened, so the standard streams are opened on a pipe, as attempts
+    have one.
+    """
+    reading, writing = os.pipe()
+    own = [os.dup(number) for number in (1, 2)]
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (writing, 1), (writing, 2)):
+        os.dup2(source, target)
+    sys.stdin = open(0)  # noqa: SIM115 - lives as long as the process
+    sys.stdout = open(1, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    for source, target in zip(own, (1, 2), strict=True):
+        os.dup2(source, target)
+    for descriptor in (reading, writing, null, *own):
+        os.close(descriptor)
+    faulthandler.enable()
+    logging.basicConfig(level=logging.INFO, force=True)
+
+
+def rehearse() -> None:
+    """Run the code of attempts without user code and without effect; called by the process template.
+
+    In the first executions, the interpreter specializes the code and fills its caches. Otherwise every attempt would do
+    so, in memory that is then copied: 270 of 1,600 pages.
+    """
+    import torch  # already imported by the process template
+
+    assignment = Assignment(
+        sweep_id=0, trial_id=0, number=0, attempt=1, params={"x": 0.0}, seed=0, metric="value",
+        program={"function": "json:dumps"}, split={}, directory="/", data_cache="/",
+    )  # fmt: skip
+    greeting = encode_to_trial(AttemptGreeting(assignment, DeviceView("", None)))
+    slot, connection = socket.socketpair()
+    finders = sys.meta_path[:]
+    with slot, connection:
+        for _ in range(_REHEARSALS):
+            slot.sendall(greeting)
+            channel = Channel(connection)
+            received = channel.receive(None)
+            assert isinstance(received, AttemptGreeting)
+            _rehearse_one(received.assignment, channel, torch.device("cpu"))
+            slot.recv(MAX_PACKET_BYTES)
+            sys.meta_path[:] = finders
+
+
+def _rehearse_one(assignment: Assignment, channel: Channel, device: torch.device) -> None:
+    imports = ImportTimes(assignment.directory)
+    with imports.measured():
+        _load_program(assignment)
+        constraint_function.load(assignment.program, None)
+    trial = Trial(assignment, channel, device)
+    channel.send(_started_event(assignment, device, imports))
+    outcome = _outcome(lambda trial: float(trial.number), trial, assignment)
+    trial.report_last()
+    channel.send(replace(_with_unused(outcome, trial), late_prune_answers=trial.late_prune_answers))
+
+
+def _set_up_process(assignment: Assignment, log: int) -> None:
+    """Set the working directory, temporary directory, log, environment and number of threads of this process."""
+    directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
+    for target in (1, 2):
+        os.dup2(log, target)
+    os.close(log)
+    os.chdir(directory.work)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(directory.temporary)
+    threads = assignment.threads or 1
+    os.environ.update(thread_count_variables(threads))
+    if assignment.program.get("function") is not None:
+        own = environment_of_function(assignment.program, assignment.params, directory.temporary / "args.json")
+        os.environ.update(own)
+        os.environ.update(wandb_variables(assignment.params, directory.temporary, os.environ))
+        threads = int(number) if (number := own.get("OMP_NUM_THREADS", "")).isdecimal() else threads
+    set_thread_pools(max(1, threads))
+
+
+def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
+    """The one device of this slot, checked and limited to the share of its memory before user code runs.
+
+    Raises `PinningError`.
+    """
+    if assignment.gang is not None:
+        return rank_setup.check_devices(assignment.gang, expected)
+    import torch  # already imported by the fork server
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible != expected.visible:
+        raise PinningError(
+            f"pinning failed: the process sees devices {visible!r}, but its slot has {expected.visible!r}"
+        )
+    if expected.uuid is None:
+        return torch.device("cpu")
+    gpu_memory_limit.limit(assignment.share)
+    if torch.cuda.device_count() != 1:
+        raise PinningError(f"pinning failed: the process sees {torch.cuda.device_count()} GPUs, expected one")
+    gpu_memory_limit.limit_here(assignment.share)
+    if expected.uuid.startswith(MIG):
+        return torch.device("cuda", 0)  # the only one that is visible; PyTorch may know the UUID of its GPU instead
+    uuid = str(torch.cuda.get_device_properties(0).uuid)
+    if uuid.removeprefix("GPU-") != expected.uuid.removeprefix("GPU-"):
+        raise PinningError(f"pinning failed: the process sees GPU {uuid}, but its slot has {expected.uuid}")
+    return torch.device("cuda", 0)
+
+
+def _seed(assignment: Assignment, device: torch.device) -> None:
+    import torch  # already imported by the fork server
+
+    random.seed(assignment.seed)
+    torch.default_generator.manual_seed(assignment.seed)  # torch.manual_seed seeds every backend: 0.6 ms
+    if device.type == "cuda":
+        torch.cuda.manual_seed(assignment.seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(assignment.seed % 2**32)
+
+
+def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
+    program = assignment.program
+    if program.get("function") is not None:
+        sink = WandbSink()
+        sink.install(assignment.objectives)
+        function = user_code.load(program, assignment.code)
+        return lambda trial: sink.run(function, trial)
+    if program.get("command") is not None:
+        return script_runner.program(program, assignment.code, assignment.limits.grace_s)
+    training = importlib.import_module("podium.sweep.training.fit")
+    fit: Callable[[Trial], Any] = training.program(program, assignment.split)
+    return fit
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            pass
