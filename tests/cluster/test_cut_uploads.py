@@ -15,7 +15,7 @@ import pytest
 
 from podium.sweep.file_store.head_store import PART_BYTES
 from podium.sweep.runtime.process_title import process_name
-from podium.sweep.runtime.regular_files import sha256_of
+from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.cluster.cluster_rig import Cluster
 from tests.cluster.machines import Machine, slow_uplink_reason
 from tests.running_service import function_sweep, wait_for

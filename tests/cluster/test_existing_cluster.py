@@ -1,4 +1,4 @@
-"""Two services in one Ray cluster of others: each runs trials on the nodes of it, and neither sees the other's."""
+"""Two services in one existing Ray cluster: each runs trials on the nodes of it, and neither sees the other's."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _namespace(service: Service) -> str:
 
 
 def _actors(ray: PlainRay) -> set[tuple[str, str]]:
-    """Namespace and name of the slots and keepers of all services."""
+    """Namespace and name of the slots and node supervisors of all services."""
     found = ray.run(NAMED_ACTORS)
     assert isinstance(found, list)
     prefixes = (ACTOR_PREFIX, SUPERVISOR_PREFIX)
