@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.db.schema.engine import Database
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from tests.postgres_server import new_server, postgres_server
 

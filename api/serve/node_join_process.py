@@ -36,7 +36,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.secret_variables import withdraw
+from podium.sweep.runtime.secret_variable_removal import withdraw
 from podium.sweep.runtime.service_settings import NODE_PORT
 from podium.sweep.values.device import NODE_NAME
 from podium.sweep.values.errors import ServiceError

@@ -24,7 +24,7 @@ from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.disk_space import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.secret_variables import withdraw
+from podium.sweep.runtime.secret_variable_removal import withdraw
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 
 

@@ -19,7 +19,7 @@ from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 if TYPE_CHECKING:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
 CHANNEL = "podium_wake"
 FORWARDED = ("scheduler", "host")  # the components that only the leader runs

@@ -137,7 +137,7 @@ def _sqlite(path: Path, *, create_it: bool) -> Iterator[Place]:
 
 @contextmanager
 def _postgres(url: str, *, create_it: bool, service: str | None = None) -> Iterator[Place]:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
     from podium.db.schema.postgres_schema import migrate_postgres
 
     database = PostgresDatabase(url, service=service)

@@ -45,7 +45,7 @@ def sqlite_snapshot(path: Path, folder: Path) -> Iterator[DatabaseSnapshot]:
 def postgres_snapshot(url: str, folder: Path) -> Iterator[DatabaseSnapshot]:
     """A file of `pg_dump` in `folder`, with the rows of one transaction. Raises `DatabaseError`."""
     from podium.db.copies import postgres_programs
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
     file, live = folder / "podium.pgdump", PostgresDatabase(url)
     try:

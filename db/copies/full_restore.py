@@ -127,7 +127,7 @@ def _restore_database(
 
 def _restore_postgres(url: str, file: Path, manifest: Manifest, data: DataDirectory, url_file: str) -> None:
     from podium.db.copies import postgres_programs
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
     postgres_programs.restore(url, file)
     database = PostgresDatabase(url)

@@ -17,7 +17,7 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Connection, inspect, text
 
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.sweep.values.errors import DatabaseError
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, exists, func, select
 
-from podium.db.queries import curve_points, trial_groups
+from podium.db.queries import curve_points, trial_group_labels
 from podium.db.queries.curve_downsampling import Band, XRange, band, thinned
 from podium.db.queries.curve_points import CurvePoints
 from podium.db.queries.learning_curves import Condition, first_trials
@@ -78,7 +78,9 @@ def grid(connection: Connection, sweep: SweepRow, where: Condition, request: Req
     most = MAX_BAND_TRIALS if request.bands else MAX_LINES
     shown = first_trials(connection, sweep, reported, min(request.limit, most))
     ids = [row.id for row in shown]
-    labels, group_of = trial_groups.groups(connection, ids, request.group) if request.group else (["all trials"], [])
+    labels, group_of = (
+        trial_group_labels.groups(connection, ids, request.group) if request.group else (["all trials"], [])
+    )
     group_of = group_of or [0] * len(ids)
     curves = len(request.metrics) * (3 * len(labels) if request.bands else len(ids))
     max_points = max(MIN_POINTS, min(request.max_points, MAX_VALUES // max(1, curves)))

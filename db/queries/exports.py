@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
 from podium.db.queries import population_schedules, trial_artifact_rows, trial_pages
+from podium.db.queries.attempt_reader import running_and_queued_s
 from podium.db.queries.population_schedules import IntervalRow
-from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials

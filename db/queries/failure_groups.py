@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, and_, func, select
 
+from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
-from podium.db.queries.trial_attempts import MAX_ERROR
 from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trials
 from podium.sweep.values.failure_messages import first_line, location, normalized

@@ -40,7 +40,7 @@ from podium.db.queries.derived_trial_columns import (
 )
 from podium.db.queries.filter_parser import Term, Value, parse_terms
 from podium.db.queries.metric_summary_columns import MetricFigure
-from podium.db.queries.trials_by_failure_message import trials_with_message
+from podium.db.queries.trials_with_failure_message import trials_with_message
 from podium.db.schema.dialect import like
 from podium.db.schema.tables import metric_summaries as metric_summary_table
 from podium.db.schema.tables import (

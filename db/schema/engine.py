@@ -26,7 +26,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.replaced_file_check import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
-from podium.db.schema.statement_progress import OnProgress, report_progress
+from podium.db.schema.transaction_progress import OnProgress, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError
 

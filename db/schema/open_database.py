@@ -9,13 +9,13 @@ from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
 from podium.db.schema.database_url import database_url
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.schema_version import require_current
-from podium.db.schema.statement_progress import OnProgress
+from podium.db.schema.transaction_progress import OnProgress
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
 _D = TypeVar("_D", bound=Database)
 
@@ -33,7 +33,7 @@ def open_database(settings: ServiceSettings, on_progress: OnProgress | None = No
 
 def open_postgres(settings: ServiceSettings, on_progress: OnProgress | None = None) -> PostgresDatabase:
     """The database of a service that has PostgreSQL. See `open_database`."""
-    from podium.db.schema.postgres_engine import LOOP_STATEMENT_S, STATEMENT_S
+    from podium.db.schema.postgres_database import LOOP_STATEMENT_S, STATEMENT_S
 
     limits = (
         {"read_s": STATEMENT_S} if on_progress is None else {"read_s": LOOP_STATEMENT_S, "write_s": LOOP_STATEMENT_S}
@@ -72,6 +72,6 @@ def _postgres(data: DataDirectory, url_file: Path | None, **options: Any) -> Pos
             f"{data.root} does not belong to a PostgreSQL database; a service that is started there with the URL of "
             "one records it"
         )
-    from podium.db.schema.postgres_engine import PostgresDatabase  # only with PostgreSQL: imports psycopg
+    from podium.db.schema.postgres_database import PostgresDatabase  # only with PostgreSQL: imports psycopg
 
     return PostgresDatabase(url, service=binding.service, **options)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from podium.db.schema.database_binding import DatabaseBinding, recorded
 from podium.db.schema.engine import Database, connect_read_only, sqlite_module
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema import existing_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from podium.db.schema.dialect import database_clock
 from podium.db.schema.migrate import MigrationResult, alembic_config
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.schema_version import known_schema, newest_schema
 from podium.db.schema.tables import leader_lease, metadata, service
 from podium.sweep.values.errors import DatabaseError

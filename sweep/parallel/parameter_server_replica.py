@@ -12,7 +12,7 @@ from torch import nn
 
 from podium.sweep.parallel import gradient_compression, parameter_shards
 from podium.sweep.parallel.parameter_server import ParameterServer
-from podium.sweep.parallel.parameter_server_connections import (
+from podium.sweep.parallel.parameter_server_client import (
     LocalConnection,
     ParameterServerConnection,
     RemoteConnection,

@@ -5,8 +5,6 @@ Only this room imports Ray. Runs in the component `ray` and in the scheduler, in
 Modules:
     completed_ray_calls        Finds the remote calls that have a result, without waiting
     daemon_timer               Calls a function later, in a thread that does not keep its process running
-    device_probe_actor         A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
-                               it has got one
     device_probe_count         How many probes a service should have pending, from what its sweeps need and what it has.
                                Pure
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
@@ -19,6 +17,8 @@ Modules:
                                that it gets no trials
     existing_cluster_timings   Waits and time limits of a service on an existing Ray cluster
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
+    free_device_probe          A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
+                               it has got one
     node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
                                `ray_guardian` on the head
     node_raylet                The raylet of a node that joins the Ray of another machine, with workers forked from a

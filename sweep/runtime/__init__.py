@@ -47,7 +47,7 @@ Modules:
     runtime_directory         The paths of the runtime directory: sockets, and files that exist only while the service
                               runs
     safe_file_reads           Safe reads of files in folders that trials can write to: regular files only
-    secret_variables          Takes a secret out of the environment of a process, before it starts others
+    secret_variable_removal   Takes a secret out of the environment of a process, before it starts others
     service_paths             The paths of one service in a data directory that several hosts may share: locks, logs,
                               addresses
     service_settings          The settings of a service, passed by `podium serve` to its components

@@ -5,9 +5,8 @@ Runs in the scheduler process; `main` is its entry point.
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
   `action_executor` calls the searches, `trial_study_thread` and `file_cleanup` with `retention`.
 - Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
-`command_handler`
-  (what clients request), `trial_placement` (who gets a free device), `sweep_endings`, `predecessor_waits` (what may
-  start); a `decision`, with `actions`, is their result.
+  `command_handler` (what clients request), `trial_placement` (who gets a free device), `sweep_endings`,
+  `predecessor_waits` (what may start); a `decision`, with `search_and_cleanup_actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_space_gate`, `slot_watchdog`.
 - Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
@@ -22,7 +21,7 @@ Modules:
     attempt_deadlines           When attempts have ended at the latest, by their time limits. Pure
     attempt_end_handler         Decisions on the ends of attempts: whether the trial ends as well, or runs again. Pure
     attempt_event_handler       Decisions on the events of attempts. Pure
-    attempt_start               Starts the next attempt of a trial, on one device or on several. Pure
+    attempt_start_decision      Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer               Writes the scheduler's changes
     command_handler             Decisions on the client requests for sweeps and trials, as stored in the database. Pure
     database_recorder           Writes changes to the database, one transaction each

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import psycopg
 
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from tests.cluster.cluster_rig import Service
@@ -67,7 +67,7 @@ class StandbyService(Service):
         folder.mkdir(exist_ok=True)
         joined = ExistingCluster(ray.address, str(ray.token_file), max_slots=CPUS, idle_release_s=300.0)
         super().__init__(
-            machine, folder, data_dir=shared, joined=joined, service=machine.name, standby=True,
+            machine, folder, data_dir=shared, existing_cluster=joined, service=machine.name, standby=True,
             database_url_file=str(url_file),
         )  # fmt: skip
 

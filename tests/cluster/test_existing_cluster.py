@@ -219,7 +219,7 @@ def test_removed_node_is_not_used_until_it_is_returned(
 def _serve(network: Network, folder: Path, ray: PlainRay, max_slots: int = 2) -> Service:
     folder.mkdir()
     joined = ExistingCluster(ray.address, str(ray.token_file), max_slots=max_slots, idle_release_s=IDLE_RELEASE_S)
-    service = Service(network.add(f"serve{next(numbers)}"), folder, joined=joined)
+    service = Service(network.add(f"serve{next(numbers)}"), folder, existing_cluster=joined)
     service.wait_until("the service is ready", lambda: "is ready" in service.log, LONG_S)
     return service
 

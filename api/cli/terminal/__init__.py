@@ -12,6 +12,7 @@ Modules:
     ensemble_options                   Options of `podium ensemble build` and `version add`
     ensemble_output                    Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_traffic_and_drift_output  Terminal output of the traffic, the events and the drift of an ensemble
+    id_completion                      Shell completion of ids: the sweeps, devices and nodes of the running service
     lazy_groups                        Command groups that load a command's module only when the command is invoked
     lazy_imports                       Lazy imports of commands: `lazy_imports.Client` loads the HTTP client on first
                                        use
@@ -21,7 +22,6 @@ Modules:
     serve_options                      The options of `podium serve`, built from the declarations of the settings of a
                                        service
     shared_options                     Options that several commands share
-    shell_completion                   Shell completion of ids: the sweeps, devices and nodes of the running service
     shell_completion_request           The request that shell completion sends to the running service
     sweep_output                       Terminal output of sweeps and trials: counts, best trials, reasons, warnings and
                                        budgets

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal.shell_completion import device_ids, node_names, sweep_ids
+from podium.api.cli.terminal.id_completion import device_ids, node_names, sweep_ids
 
 _TRIAL_NAME = re.compile(r"(?:[1-9][0-9]{0,14}\.)?[0-9]{1,15}")
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
+from podium.db.queries.attempt_reader import AttemptRow
 from podium.db.queries.trial_artifact_rows import ArtifactRow
-from podium.db.queries.trial_attempts import AttemptRow
 from podium.db.stores.attempt_ranks import RankRow
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.trial_reader import TrialRow

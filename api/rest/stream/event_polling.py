@@ -16,8 +16,8 @@ from functools import partial
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
-from podium.db.queries import trial_attempts
-from podium.db.queries.trial_attempts import AttemptKeyRow
+from podium.db.queries import attempt_reader
+from podium.db.queries.attempt_reader import AttemptKeyRow
 from podium.db.stores import event_outbox, metric_summaries
 from podium.db.stores.event_outbox import EventSummary
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
@@ -220,11 +220,11 @@ class Feed:
             if len(news) > self.limits.behind_events:
                 _, newest = event_outbox.id_range(connection)
             running = {
-                sweep_id: trial_attempts.running(connection, sweep_id, MAX_RUNNING)
+                sweep_id: attempt_reader.running(connection, sweep_id, MAX_RUNNING)
                 for sweep_id in sweeps
                 if sweep_id is not None
             }
-            current = trial_attempts.current_attempts(connection, trials) if trials else []
+            current = attempt_reader.current_attempts(connection, trials) if trials else []
             shown = {trial_id for ids in running.values() for trial_id in ids}
             shown |= {row.trial_id for row in current if row.state == TrialState.RUNNING}
             points = metric_summaries.latest(connection, sorted(shown)) if shown else {}

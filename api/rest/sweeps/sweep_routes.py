@@ -23,10 +23,10 @@ from podium.api.use_cases.sweep_commands import command_sweep
 from podium.api.use_cases.sweep_submission import Submission, submit_document
 from podium.db.access.tokens import Holder
 from podium.db.queries import trial_pages
+from podium.db.queries.attempt_reader import running_and_queued_s
 from podium.db.queries.best_trials import best, pareto
 from podium.db.queries.metric_summary_columns import figures_of, parse_figures
 from podium.db.queries.sweep_filter import sweep_condition
-from podium.db.queries.trial_attempts import running_and_queued_s
 from podium.db.queries.trial_cursor import cursor_of, position_of
 from podium.db.queries.trial_filter import MAX_FILTER, WITHIN_S, filter_condition
 from podium.db.queries.trial_order import order_of

@@ -15,7 +15,7 @@ from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.trials.trial_files import open_kept
-from podium.db.queries import trial_attempts
+from podium.db.queries import attempt_reader
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.safe_file_reads import open_regular_in
@@ -36,7 +36,7 @@ def download_log(
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
         number = row.attempt if attempt is None else attempt
-        nonce = trial_attempts.nonce_of(connection, trial_id, number)
+        nonce = attempt_reader.nonce_of(connection, trial_id, number)
     missing = f"attempt {number} of trial {trial_id} has no output yet"
     if nonce is None:
         raise NotFoundError(missing)

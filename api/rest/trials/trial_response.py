@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.trial_schemas import TrialDetail
-from podium.db.queries import trial_artifact_rows, trial_attempts
+from podium.db.queries import attempt_reader, trial_artifact_rows
 from podium.db.queries.trial_artifact_rows import ArtifactRow
 from podium.db.stores import attempt_ranks, trial_reader
 from podium.db.stores.trial_reader import TrialRow
@@ -16,11 +16,11 @@ def detail_of(service: ServiceContext, trial_id: int) -> TrialDetail:
     """One trial, with its attempts and artifacts. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
-        attempts = trial_attempts.attempts_of(connection, trial_id)
+        attempts = attempt_reader.attempts_of(connection, trial_id)
         ranks = attempt_ranks.of_trial(connection, trial_id)
         artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
         cloned_from = trial_reader.cloned_from(connection, trial_id)
-        times = trial_attempts.running_and_queued_s(connection, [trial_id])[trial_id]
+        times = attempt_reader.running_and_queued_s(connection, [trial_id])[trial_id]
     unfit = _unfit(service, row, artifacts)
     return TrialDetail.whole(row, attempts, ranks, artifacts, times=times, cloned_from=cloned_from, unfit=unfit)
 

@@ -19,7 +19,7 @@ from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
 from podium.api.rest.trials.trial_response import detail_of
 from podium.api.use_cases import trial_commands
-from podium.db.queries import trial_attempts
+from podium.db.queries import attempt_reader
 from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
@@ -103,7 +103,7 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
         ranks = attempt_ranks.of_trial(connection, trial_id)
         return [
             AttemptView.of(attempt, ranks.get(attempt.number, ()))
-            for attempt in trial_attempts.attempts_of(connection, trial_id)
+            for attempt in attempt_reader.attempts_of(connection, trial_id)
         ]
 
 
@@ -154,7 +154,7 @@ def show_log(
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
         number = row.attempt if attempt is None else attempt
-        nonce = trial_attempts.nonce_of(connection, trial_id, number)
+        nonce = attempt_reader.nonce_of(connection, trial_id, number)
     missing = f"{f'rank {rank} of ' if rank else ''}attempt {number} of trial {trial_id} has no output yet"
     if nonce is None:
         raise NotFoundError(missing)

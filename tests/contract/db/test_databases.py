@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from podium.db.schema.engine import Database, SqliteDatabase
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.stores import event_outbox, metrics, scheduler_lease
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, TooSlowError

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, select
 from podium.db.schema import tables
 from podium.db.schema.dialect import database_clock
 from podium.db.schema.engine import Database
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.tables import events
 from podium.db.stores import host_lease, leader_lease, scheduler_lease
 from podium.db.stores.leader_election import Leadership

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from podium.api.serve.wake_forwarding import WakeForwarding
-from podium.db.schema.postgres_engine import PostgresDatabase, session_name
+from podium.db.schema.postgres_database import PostgresDatabase, session_name
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.postgres_server import ADMIN, PostgresServer, postgres_server

@@ -82,7 +82,7 @@ def _file_content(path: Path) -> Rows:
 
 
 def _postgres_content(url: str) -> Rows:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
     database = PostgresDatabase(url)
     try:
@@ -139,7 +139,7 @@ def test_ids_go_on_after_the_highest_that_was_given(path: Path, url: str, tmp_pa
     database.close()
     copy_database(path, "to-postgres", url)
     copy_database(tmp_path / "back.sqlite3", "from-postgres", url)
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
 
     for opened in (PostgresDatabase(url), SqliteDatabase(tmp_path / "back.sqlite3")):
         with opened.write() as connection:

@@ -17,7 +17,7 @@ from podium.db.copies.full_backup import BackupResult, full_backup
 from podium.db.copies.full_restore import RestoreResult, full_restore
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.db.stores import retention_plan
 from podium.db.stores.retention_plan import RemovableFiles

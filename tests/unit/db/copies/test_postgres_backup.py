@@ -12,7 +12,7 @@ from podium.db.copies.backup_repository import BackupRepository
 from podium.db.copies.database_snapshot import postgres_snapshot
 from podium.db.copies.full_backup import full_backup
 from podium.db.copies.full_restore import full_restore
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.tables import events
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

@@ -15,7 +15,7 @@ from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
 from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.open_database import open_database_of
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.schema.prepare_database import prepare
 from podium.sweep.runtime.layout import DataDirectory

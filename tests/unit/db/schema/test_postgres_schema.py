@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from podium.db.queries import service_name
 from podium.db.schema.engine import SqliteDatabase
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.schema.schema_version import newest_schema
 from podium.sweep.values.errors import DatabaseError
@@ -79,7 +79,7 @@ def test_interrupted_creation_leaves_nothing(server: PostgresServer, monkeypatch
     def interrupt(_: str) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("podium.db.schema.postgres_engine.fail_point", interrupt)  # before the commit
+    monkeypatch.setattr("podium.db.schema.postgres_database.fail_point", interrupt)  # before the commit
     with pytest.raises(ZeroDivisionError):
         migrate_postgres(server.url(NAME))
     monkeypatch.undo()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, text, update
 
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.queries import best_trials, trial_artifact_rows, trial_attempts, trial_pages
+from podium.db.queries import attempt_reader, best_trials, trial_artifact_rows, trial_pages
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.engine import Database
 from podium.db.schema.tables import events as events_table
@@ -199,7 +199,7 @@ def test_end_of_an_old_attempt_is_ignored(database: Database) -> None:
     record(database, ended(1, value=0.99))
     assert (shown(database).state, shown(database).value, shown(database).attempt) == (TrialState.RUNNING, None, 2)
     with database.read() as connection:
-        first, second = trial_attempts.attempts_of(connection, 1)
+        first, second = attempt_reader.attempts_of(connection, 1)
     assert (first.state, first.cause, second.state) == ("failed", "infrastructure", None)
 
 

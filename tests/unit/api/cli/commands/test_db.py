@@ -264,7 +264,7 @@ def on_postgres(url_file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
     from tests.postgres_databases import NAME
     from tests.postgres_server import postgres_server
 
@@ -293,7 +293,7 @@ def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres
 
 
 def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
-    from podium.db.schema.postgres_engine import PostgresDatabase
+    from podium.db.schema.postgres_database import PostgresDatabase
     from tests.postgres_databases import NAME
     from tests.postgres_server import postgres_server
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
-from podium.db.queries import trial_attempts
+from podium.db.queries import attempt_reader
 from podium.db.stores import ensemble_evaluations, event_outbox, metric_summaries
 from podium.db.stores.event_outbox import EventSummary, NewEvent
 from tests.service_rig import AT, ServiceRig, nonce
@@ -138,8 +138,8 @@ def test_last_points_of_each_metric_of_given_trials(service: ServiceRig) -> None
         assert metric_summaries.latest(connection, [one, silent]) == {one: {"loss": (2, 1.0), "acc": (0, 0.5)}}
         assert metric_summaries.latest(connection, []) == {}
         assert len(metric_summaries.latest(connection, [one, two], limit=2)) == 2
-        assert trial_attempts.running(connection, sweep_id, 2) == [silent, two]
-        (row,) = trial_attempts.current_attempts(connection, [two, 99])
+        assert attempt_reader.running(connection, sweep_id, 2) == [silent, two]
+        (row,) = attempt_reader.current_attempts(connection, [two, 99])
     assert row == (two, sweep_id, 1, 1, "running", nonce(1))
 
 

@@ -7,7 +7,7 @@ from alembic import command
 from starlette.testclient import TestClient
 
 from podium.db.integrity.main import audit
-from podium.db.queries import trial_attempts
+from podium.db.queries import attempt_reader
 from podium.db.schema.migrate import alembic_config, migrate
 from podium.db.stores import member_candidates
 from podium.ensemble.building import saved_trial_outputs
@@ -60,7 +60,7 @@ def test_running_attempt_keeps_its_folder(upgraded: ServiceRig) -> None:
     (trial,) = (trial for trial in upgraded.stored(1).trials if trial.state is TrialState.RUNNING)
     assert (trial.attempt, trial.nonce) == (1, "")
     with upgraded.database.read() as connection:
-        (row,) = trial_attempts.current_attempts(connection, [trial.trial_id])
+        (row,) = attempt_reader.current_attempts(connection, [trial.trial_id])
     assert upgraded.data.attempt(row.sweep_id, row.number, row.attempt, row.nonce) == folder_of(upgraded, 2).root
 
 

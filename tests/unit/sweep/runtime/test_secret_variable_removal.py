@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import os, subprocess
-from podium.sweep.runtime.secret_variables import withdraw
+from podium.sweep.runtime.secret_variable_removal import withdraw
 print(withdraw("SECRET"), withdraw("SECRET") == "", withdraw("MISSING") == "", flush=True)
 child = os.fork()
 shown = open("/proc/self/environ", "rb").read()

@@ -27,7 +27,7 @@ from sqlalchemy.pool import QueuePool
 
 from podium.db.schema.engine import BUSY_S
 from podium.db.schema.postgres_errors import is_dropped, refusal, where
-from podium.db.schema.statement_progress import OnProgress, report_progress
+from podium.db.schema.transaction_progress import OnProgress, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabaseError
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.schema.engine import Database
-from podium.db.schema.postgres_engine import PostgresDatabase
+from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema import migrate_postgres
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
@@ -228,7 +228,7 @@ def test_connection_that_must_be_encrypted_is_never_plain() -> None:
 
 def test_fail_points_surround_a_commit(database: PostgresDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[str] = []
-    monkeypatch.setattr("podium.db.schema.postgres_engine.fail_point", passed.append)
+    monkeypatch.setattr("podium.db.schema.postgres_database.fail_point", passed.append)
     add(database, "one")
     assert passed == [fail_points.commit_point("before"), fail_points.commit_point("after")]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.cli.terminal import shell_completion
+from podium.api.cli.terminal import id_completion
 
 ANSWERS = {
     "/api/v1/sweeps?limit=50": {
@@ -93,4 +93,4 @@ def test_any_content_of_the_service_file_causes_no_error(tmp_path: Path, about: 
     (tmp_path / "service.json").write_text(about)
     (tmp_path / "admin.token").write_text("secret")
     context: Any = SimpleNamespace(params={"data_dir": tmp_path})
-    assert shell_completion.sweep_ids(context, "") == []
+    assert id_completion.sweep_ids(context, "") == []

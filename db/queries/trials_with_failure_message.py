@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, and_, func, select
 
-from podium.db.queries.trial_attempts import MAX_ERROR
+from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.schema.tables import attempts, trials
 from podium.sweep.values.failure_messages import normalized
 
