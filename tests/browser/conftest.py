@@ -9,10 +9,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.stage import Stage
-from tests.visitor import Visitor, browser, missing
+from tests.visitor import WAIT_MS, Visitor, browser, missing
+
+expect.set_options(timeout=WAIT_MS)  # the default, 5 s, is short next to other tests
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -102,7 +102,8 @@ def test_warm_start_works_when_scheduler_is_killed(service: AuditedService, code
 def test_invalid_reports_are_explained_and_attributes_are_kept(
     service: AuditedService, code: Path, function: str, cause: str, said: str
 ) -> None:
-    document = several(code, run_cap=1, limits={"trial_s": 2}, retries={"max_consecutive_failures": 1})
+    limits = {"trial_s": 2 if cause == "timeout" else 120}
+    document = several(code, run_cap=1, limits=limits, retries={"max_consecutive_failures": 1})
     document["program"]["function"] = f"several:{function}"
     sweep = service.client.wait(service.client.submit(document)["id"], 60)
     assert sweep["state"] == "failed"

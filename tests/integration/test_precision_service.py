@@ -13,12 +13,16 @@ import pytest
 
 from podium.api.client.ensemble_responses import EnsembleInfo
 from podium.api.client.trial_responses import TrialInfo
+from podium.ensemble.values.ensemble_spec import Precision
+from podium.ensemble.values.member_precision import choose, figures_from
 from podium.sweep.values.errors import InvalidSpecError, PodiumError
+from tests.precisions import skip_where_int8_is_slow
 from tests.running_service import RunningService, podium, wait_for
 from tests.specs import builtin_document
 
 ROWS = np.linspace(0, 16, 5 * 64, dtype=np.float32).reshape(5, 64)
-# The networks are so wide that 256 rows take about a quarter of the time in int8; the loss is no matter here.
+# A quarter of the bytes is a gain, unless int8 is more than twice as slow, as on a processor without instructions for
+# it; then the members stay in float32. The loss is no matter here.
 IN_INT8: dict[str, Any] = {"precision": "int8", "max_loss_increase": 10.0}
 
 
@@ -50,24 +54,30 @@ def outputs(service: RunningService, ensemble: int) -> tuple[np.ndarray, np.ndar
     return np.asarray(answer["outputs"], np.float32), np.asarray(answer["member_outputs"], np.float32)
 
 
-def test_members_are_measured_and_served_in_int8(service: RunningService, between: EnsembleInfo) -> None:
+def used(ensemble: EnsembleInfo) -> list[str]:
+    """The precision of each member."""
+    return [member["precision"]["used"] for member in ensemble["members"]]
+
+
+def test_members_are_measured_and_served_as_the_figures_say(service: RunningService, between: EnsembleInfo) -> None:
     for member in between["members"]:
         precision = member["precision"]
-        assert (precision["requested"], precision["used"], precision["rows"]) == ("int8", "int8", 180)
-        assert precision["reason"].startswith("int8: loss ") and "0.25 × the bytes" in precision["reason"]
-        base, other = precision["figures"]
-        assert (base["precision"], other["precision"]) == ("float32", "int8")
-        assert other["weights_bytes"] < 0.28 * base["weights_bytes"]
-        assert other["p50_us"][1] < base["p50_us"][1]
+        assert (precision["requested"], precision["rows"]) == ("int8", 180)
+        base, other = (figures_from(dict(figures)) for figures in precision["figures"])
+        assert (base.precision, other.precision) == (Precision.FLOAT32, Precision.INT8)
+        assert (precision["used"], precision["reason"]) == choose(base, other, IN_INT8["max_loss_increase"])
+        assert precision["used"] == "int8" or max(other.p50_us) > max(base.p50_us), "float32 is not slower"
+        assert "0.25 × the bytes" in precision["reason"]
+        assert other.weights_bytes < 0.28 * base.weights_bytes
     assert (between["precision"], between["max_loss_increase"]) == ("int8", 10.0)
     shown = podium("ensemble", "show", str(between["id"]), "--data-dir", str(service.data.root))
-    assert "on calibration rows" in shown.stdout and "int8: loss" in shown.stdout, shown.stderr
+    assert "on calibration rows" in shown.stdout and "int8" in shown.stdout, shown.stderr
 
 
 @pytest.mark.slow
 def test_both_modes_give_the_same_bits(service: RunningService, trials: list[TrialInfo], between: EnsembleInfo) -> None:
     together = build(service, trials, name="in-graph-int8", mode="in_graph", **IN_INT8)
-    assert [member["precision"]["used"] for member in together["members"]] == ["int8"] * 3
+    skip_where_int8_is_slow(together, between)
     expected, members = outputs(service, between["id"])
     for found, own in (outputs(service, together["id"]) for _ in range(2)):
         np.testing.assert_array_equal(own, members)
@@ -113,7 +123,7 @@ def test_a_kill_while_precisions_are_measured_loses_nothing(
     measuring = wait_for("a precision is measured", lambda: processes(service, "podium-measure"))
     os.kill(measuring[0].pid if victim == "measurement" else host, signal.SIGKILL)
     found = service.client.wait_ensemble(built["id"], 120)
-    assert [member["precision"]["used"] for member in found["members"]] == ["int8"] * 3
+    assert all(member["precision"]["figures"] for member in found["members"])
     wait_for("no measurement is left", lambda: not processes(service, "podium-measure"))
     service.client.retire_ensemble(built["id"])
 
@@ -134,10 +144,11 @@ def test_evaluation_shows_precisions_side_by_side(service: RunningService, betwe
     assert [one["position"] for one in result["precisions"]] == [0, 1, 2]
     for one, scores in zip(result["precisions"], result["members"], strict=True):
         base, other = one["figures"]
-        assert (one["served"], one["problem"]) == ("int8", "")
+        assert (one["served"], one["problem"]) == (used(between)[one["position"]], "")
         assert (base["precision"], other["precision"]) == ("float32", "int8")
-        assert other["accuracy"] == pytest.approx(scores["accuracy"]), "what is served is what was measured"
-        assert other["loss"] == pytest.approx(scores["log_loss"], rel=1e-5)
+        served = other if one["served"] == "int8" else base
+        assert served["accuracy"] == pytest.approx(scores["accuracy"]), "what is served is what was measured"
+        assert served["loss"] == pytest.approx(scores["log_loss"], rel=1e-5)
     printed = podium("ensemble", "evaluate", str(between["id"]), "--data-dir", str(service.data.root))
     assert "precisions, on the same rows" in printed.stdout and "(served)" in printed.stdout, printed.stderr
 
@@ -146,6 +157,7 @@ def test_evaluation_shows_precisions_side_by_side(service: RunningService, betwe
 def test_members_have_precisions_of_their_own_and_versions_theirs(
     service: RunningService, trials: list[TrialInfo], between: EnsembleInfo
 ) -> None:
+    skip_where_int8_is_slow(between)
     ids = [trial["id"] for trial in trials]
     precisions = ["int8", "float32", "float32"]
     service.client.add_version(

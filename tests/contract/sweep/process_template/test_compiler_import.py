@@ -12,7 +12,7 @@ import pytest
 BROKEN = "raise RuntimeError('triton needs a newer driver')\n"
 PROGRAM = """
 from podium.sweep.process_template import template_process
-template.warm_up()
+template_process.warm_up()
 import torch
 print(int(torch.ones(2).sum()))
 """
