@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CHANNEL = "podium_wake"
 FORWARDED = ("scheduler", "host")  # the components that only the leader runs
+END_S = 1.0  # how long a notification that is being sent may delay the end of forwarding
 log = logging.getLogger("podium.wake")
 
 
@@ -34,6 +35,7 @@ class WakeForwarding:
         self._database = database
         self._stop_listening: Callable[[], None] = lambda: None
         self._sockets: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
 
     def lead(self) -> None:
         """From now on this service leads: wake its components at each notification."""
@@ -49,17 +51,26 @@ class WakeForwarding:
             receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             receiver.bind(str(path))
             self._sockets.append(receiver)
-            threading.Thread(target=self._notify, args=(receiver, name), name=f"wake-{name}", daemon=True).start()
+            thread = threading.Thread(target=self._notify, args=(receiver, name), name=f"wake-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def close(self) -> None:
-        """Stop forwarding. The sockets are unlinked: scheduler and host bind their own."""
+        """Stop forwarding. The sockets are unlinked: scheduler and host bind their own.
+
+        A notification that is being sent ends first, since it would leave a connection open that nothing closes.
+        """
         self._stop_listening()
-        for receiver in self._sockets:
+        receivers, self._sockets = self._sockets, []
+        threads, self._threads = self._threads, []
+        for receiver in receivers:
             with contextlib.suppress(OSError):
                 Path(receiver.getsockname()).unlink(missing_ok=True)
                 receiver.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join(END_S)
+        for receiver in receivers:
             receiver.close()
-        self._sockets = []
 
     def _wake(self, component: str) -> None:
         if component in FORWARDED:
@@ -68,7 +79,7 @@ class WakeForwarding:
     def _notify(self, receiver: socket.socket, component: str) -> None:
         while True:
             try:
-                if not receiver.recv(16):
+                if not receiver.recv(16) or receiver not in self._sockets:
                     return
             except OSError:
                 return  # closed

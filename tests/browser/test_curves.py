@@ -92,6 +92,7 @@ def test_grid_is_accessible_and_fits_at_every_size(stage: Stage, size: tuple[int
 def test_log_of_a_trial_is_above_its_curves(stage: Stage, visitor: Visitor) -> None:
     trial = next(iter(stage.client.trials(stage.finished)))
     page = visitor.open(f"/trials/{trial['id']}")
+    page.get_by_role("figure", name="score", exact=True).scroll_into_view_if_needed()  # charts are drawn when in view
     expect(chart(page, "score")).to_be_visible()
     log = page.get_by_role("heading", name="Log", exact=True).bounding_box()
     curves = page.get_by_role("heading", name="Curves", exact=True).bounding_box()
