@@ -31,7 +31,7 @@ def build(service: RunningService, trial_ids: list[int], **options: Any) -> Ense
     return service.client.wait_ensemble(built["id"], 60)
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("precision", ["float32", pytest.param("int8", marks=pytest.mark.slow)])
 def test_two_devices_give_the_predictions_of_one(
     request: pytest.FixtureRequest, service: RunningService, trial_ids: list[int], precision: str
 ) -> None:

@@ -62,9 +62,10 @@ def _end(events: list[Event]) -> Ended:
 @pytest.mark.parametrize(
     ("function", "package", "reports"),
     [
-        ("with_lightgbm", "lightgbm", 5),
-        ("with_xgboost", "xgboost", 5),
-        ("with_lightning", "lightning", 3),
+        # tests/integration/third_party runs these callbacks on a service.
+        pytest.param("with_lightgbm", "lightgbm", 5, marks=pytest.mark.slow),
+        pytest.param("with_xgboost", "xgboost", 5, marks=pytest.mark.slow),
+        pytest.param("with_lightning", "lightning", 3, marks=pytest.mark.slow),
         ("with_keras_callback", "optuna", 5),
     ],
 )

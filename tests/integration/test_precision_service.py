@@ -113,7 +113,8 @@ def test_a_restart_keeps_the_precision(service: RunningService, between: Ensembl
     assert service.client.ensemble(between["id"])["members"][0]["precision"] == member["precision"]
 
 
-@pytest.mark.parametrize("victim", ["measurement", pytest.param("host", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["measurement", "host"])
 def test_a_kill_while_precisions_are_measured_loses_nothing(
     service: RunningService, trials: list[TrialInfo], victim: str
 ) -> None:
@@ -138,6 +139,7 @@ def processes(service: RunningService, name: str) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.slow
 def test_evaluation_shows_precisions_side_by_side(service: RunningService, between: EnsembleInfo) -> None:
     result = service.client.evaluate(between["id"])["result"]
     assert result is not None
