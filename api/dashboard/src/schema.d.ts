@@ -2961,6 +2961,44 @@ export interface components {
             trials: number | null;
         };
         /**
+         * ImportedSweep
+         * @description A whole study.
+         */
+        ImportedSweep: {
+            /**
+             * Description
+             * @description text about the sweep, in Markdown; can be changed later
+             * @default
+             */
+            description: string;
+            /** Metrics */
+            metrics: components["schemas"]["Metric"][];
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters?: {
+                [key: string]: components["schemas"]["Parameter"];
+            };
+            /**
+             * Project
+             * @description groups sweeps in lists and filters; can be changed later
+             * @default
+             */
+            project: string;
+            /**
+             * Source
+             * @description description of where the trials come from
+             */
+            source: string;
+            /**
+             * Tags
+             * @description tags of the sweep; can be changed later
+             */
+            tags?: string[];
+            /** Trials */
+            trials: components["schemas"]["ImportedTrial"][];
+        };
+        /**
          * ImportedTrial
          * @description A finished trial; its number is its position in the list. Times are seconds since the epoch.
          */
@@ -4526,44 +4564,6 @@ export interface components {
             }[];
             /** Wandb */
             wandb: boolean;
-        };
-        /**
-         * SweepImport
-         * @description A whole study.
-         */
-        SweepImport: {
-            /**
-             * Description
-             * @description text about the sweep, in Markdown; can be changed later
-             * @default
-             */
-            description: string;
-            /** Metrics */
-            metrics: components["schemas"]["Metric"][];
-            /** Name */
-            name: string;
-            /** Parameters */
-            parameters?: {
-                [key: string]: components["schemas"]["Parameter"];
-            };
-            /**
-             * Project
-             * @description groups sweeps in lists and filters; can be changed later
-             * @default
-             */
-            project: string;
-            /**
-             * Source
-             * @description description of where the trials come from
-             */
-            source: string;
-            /**
-             * Tags
-             * @description tags of the sweep; can be changed later
-             */
-            tags?: string[];
-            /** Trials */
-            trials: components["schemas"]["ImportedTrial"][];
         };
         /**
          * SweepState
@@ -7129,7 +7129,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SweepImport"];
+                "application/json": components["schemas"]["ImportedSweep"];
             };
         };
         responses: {
