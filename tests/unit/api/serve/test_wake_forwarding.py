@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -108,3 +110,28 @@ def test_service_that_no_longer_leads_wakes_nothing(service: Callable[[str], Ser
         assert_woken(component, standby, "scheduler")
         with pytest.raises(TimeoutError):
             unused.recv(16)
+
+
+class SlowDatabase(PostgresDatabase):
+    """Takes some time to notify."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, holder="slow")
+        self.entered, self.left = threading.Event(), threading.Event()
+
+    def notify(self, channel: str, payload: str) -> None:
+        self.entered.set()
+        time.sleep(0.3)
+        self.left.set()
+
+
+def test_close_waits_for_the_notification_that_is_being_sent(tmp_path: Path, server: PostgresServer) -> None:
+    """Afterwards the database may be closed: nothing opens a connection again."""
+    runtime, database = RuntimeDirectory(tmp_path), SlowDatabase(server.url(NAME))
+    forwarding = WakeForwarding(runtime, database)
+    forwarding.stand_by()
+    wake_component(runtime.wake_socket("host"))
+    assert database.entered.wait(10)
+    forwarding.close()
+    assert database.left.is_set()
+    database.close()
