@@ -47,11 +47,11 @@ class Spy:
 
     def __init__(self, handler: HandlerWithoutAsgi) -> None:
         self._handler = handler
-        self.begun: list[bool] = []
+        self.started: list[bool] = []
 
     def __call__(self, scope: Scope, body: bytes, respond: Respond) -> Cancel | None:
         cancel = self._handler(scope, body, respond)
-        self.begun.append(cancel is not None)
+        self.started.append(cancel is not None)
         return cancel
 
 
@@ -74,10 +74,10 @@ class Gateway:
         return {outcome for outcome, count in counts.outcomes.items() if count}
 
     @property
-    def begun(self) -> list[bool]:
+    def started(self) -> list[bool]:
         """Of each request that the handler saw, whether it was answered directly."""
         assert isinstance(self.app.handler_without_asgi, Spy)
-        return self.app.handler_without_asgi.begun
+        return self.app.handler_without_asgi.started
 
     def connect(self) -> socket.socket:
         return socket.create_connection(self.address, timeout=20)
@@ -193,7 +193,7 @@ def _gateway(rig: ServiceRig, networks: list[FakeNetwork]) -> Iterator[Gateway]:
 def gateway(_gateway: Gateway) -> Gateway:
     """The gateway with the direct handler; it has looked up all tokens."""
     _gateway.know_tokens()
-    del _gateway.begun[:]
+    del _gateway.started[:]
     return _gateway
 
 
@@ -258,23 +258,23 @@ DECLINED = {
 }
 
 
-@pytest.mark.parametrize(("content", "begun"), [
+@pytest.mark.parametrize(("content", "started"), [
     *(pytest.param(content, True, id=name) for name, content in DIRECT.items()),
     *(pytest.param(content, False, id=name) for name, content in DECLINED.items()),
 ])  # fmt: skip
-def test_response_is_that_of_the_app(gateway: Gateway, plain: Gateway, content: bytes, begun: bool) -> None:
+def test_response_is_that_of_the_app(gateway: Gateway, plain: Gateway, content: bytes, started: bool) -> None:
     found = gateway.ask(content)
-    assert gateway.begun == ([begun] if len(content) < INLINE_SIZE else [])  # a large body arrives in parts
+    assert gateway.started == ([started] if len(content) < INLINE_SIZE else [])  # a large body arrives in parts
     assert found == plain.ask(content)
 
 
 def test_token_is_looked_up_by_the_app_first(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
     with serving(rig, direct=True) as gateway:
         assert [gateway.ask(request())[:12] for _ in range(2)] == [b"HTTP/1.1 200"] * 2
-        assert gateway.begun == [False, True]
+        assert gateway.started == [False, True]
         gateway.app.state.authenticator.clear_cache()  # a token was revoked
         gateway.ask(request())
-        assert gateway.begun == [False, True, False]
+        assert gateway.started == [False, True, False]
 
 
 def test_response_under_tls_is_that_of_the_app(rig: ServiceRig, networks: list[FakeNetwork]) -> None:
@@ -282,7 +282,7 @@ def test_response_under_tls_is_that_of_the_app(rig: ServiceRig, networks: list[F
     for direct in (True, False):
         with serving(rig, direct=direct, protocol=AsIfTls, host="box.example") as gateway:
             found.append([gateway.ask(request(host="box.example")) for _ in range(2)][1])
-            assert not direct or gateway.begun == [False, True]
+            assert not direct or gateway.started == [False, True]
     assert found[0] == found[1]
     assert b"strict-transport-security: max-age=31536000\r\n" in found[0]
 
@@ -294,7 +294,7 @@ def test_refusal_is_that_of_the_app(gateway: Gateway, plain: Gateway, networks: 
     found = gateway.ask(request())
     assert found.startswith(b"HTTP/1.1 503 ")
     assert b"content-type: application/problem+json\r\n" in found
-    assert gateway.begun == [True]
+    assert gateway.started == [True]
     assert found == plain.ask(request())
 
 
@@ -352,7 +352,7 @@ def _disconnect_after_many_rows(gateway: Gateway, networks: list[FakeNetwork]) -
             wait_for("it is in flight", lambda: gateway.aggregator.in_flight == 1)
         wait_for("its place is free", lambda: gateway.aggregator.in_flight == 0)
         assert Outcome.DEADLINE not in gateway.outcomes
-        if gateway.begun[-1]:
+        if gateway.started[-1]:
             return
     raise AssertionError("every body arrived in parts")
 
@@ -376,7 +376,7 @@ def test_connection_keeps_no_body_and_no_reference_cycle(rig: ServiceRig, networ
                 assert protocol is not None and protocol.cycle is not None
                 assert not protocol.cycle.body
                 del protocol
-            assert gateway.begun[-1]
+            assert gateway.started[-1]
             wait_for("the connection is forgotten", lambda: seen[-1]() is None)
         finally:
             gc.enable()
@@ -412,7 +412,7 @@ def test_connection_that_cannot_be_written_is_aborted(rig: ServiceRig, networks:
         gateway.ask(request())  # by the app, which looks up the token
         assert gateway.ask(request()) == b"\r\n"  # the connection was closed
         assert gateway.ask(request()).startswith(b"HTTP/1.1 200 ")
-        assert gateway.begun == [False, True, True]
+        assert gateway.started == [False, True, True]
         assert gateway.aggregator.in_flight == 0
 
 
@@ -430,7 +430,7 @@ def test_requests_of_one_connection_follow_each_other(gateway: Gateway) -> None:
             for content in (request(), request(path="/healthz", first="GET {path} HTTP/1.1"), request(b"{")):
                 client.sendall(content)
                 assert response(stream)[:12] in (b"HTTP/1.1 200", b"HTTP/1.1 400")
-    assert gateway.begun == [True, False, False] * 3
+    assert gateway.started == [True, False, False] * 3
 
 
 @pytest.mark.parametrize("cut", [10, len(request()) - 5])
