@@ -15,7 +15,7 @@ from pathlib import Path
 from podium.api.client.client import Client
 from podium.sweep.values.errors import DataDirectoryError, ServiceError
 
-START_S = 60.0
+START_S = 180.0  # the first start after an installation compiles what it imports
 STOP_S = 15.0
 BAD_DATA_DIRECTORY = 3  # exit code of `serve` for an unusable database or data directory
 
@@ -83,6 +83,7 @@ def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
     Raises `ServiceError`, or `DataDirectoryError`, with the last line that the service printed.
     """
     end = time.monotonic() + START_S
+    waiting = ""
     while time.monotonic() < end:
         if process.poll() is not None:
             assert process.stdout is not None
@@ -91,11 +92,14 @@ def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
             raise error(lines[-1] if lines else f"the service exited with status {process.returncode}")
         with contextlib.suppress(ServiceError, json.JSONDecodeError):
             client = Client.of(data_dir)
-            if client.ready()["ready"]:
+            readiness = client.ready()
+            if readiness["ready"]:
                 return client
             client.close()
+            waiting = ", ".join(part["name"] for part in readiness["parts"] if part["state"] != "ready")
         time.sleep(0.05)
-    raise ServiceError(f"the service was not ready within {START_S:g} s; its logs are in {data_dir / 'logs'}")
+    problem = f" (waiting for {waiting})" if waiting else ""
+    raise ServiceError(f"the service was not ready within {START_S:g} s{problem}; its logs are in {data_dir / 'logs'}")
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
