@@ -6,12 +6,13 @@ writes the end of its intervals, at its last heartbeat.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
+from podium.db.stores.driver_statements import RowInsert
 from podium.sweep.values.device_state import RecordedState
 
 MAX_PER_DEVICE = 20_000  # newest rows of one device
@@ -21,7 +22,8 @@ KILLED = "the scheduler was not running: it or the machine stopped unexpectedly"
 SLOT_STARTS = "the service was starting"
 ABSENT = "the service was started without this device"
 
-_ADD = insert(device_spells).returning(device_spells.c.id)
+_ADD = RowInsert(device_spells, ("device_id", "at", "state", "reason"))
+_LAST_ID = select(func.max(device_spells.c.id))
 
 
 class DeviceStateRow(NamedTuple):
@@ -32,12 +34,18 @@ class DeviceStateRow(NamedTuple):
     reason: str
 
 
-def add(connection: Connection, device_id: str, spell: DeviceStateRow, *, kept: int = MAX_PER_DEVICE) -> None:
-    """Add a new state of a device, and from time to time delete all but its `kept` newest states."""
-    values = {"device_id": device_id, "at": spell.at, "state": spell.state.value, "reason": spell.reason}
-    added: int = connection.execute(_ADD, values).scalar_one()
-    if added % INSERTS_PER_DELETION == 0:
-        _delete_oldest(connection, device_id, kept)
+def add(connection: Connection, new: Sequence[tuple[str, DeviceStateRow]], *, kept: int = MAX_PER_DEVICE) -> None:
+    """Add new states of devices, and from time to time delete all but the `kept` newest states of one.
+
+    `new`: the device of each state, and the state.
+    """
+    if not new:
+        return
+    _ADD.execute(connection, [(device_id, spell.at, spell.state.value, spell.reason) for device_id, spell in new])
+    last: int = connection.execute(_LAST_ID).scalar_one()
+    for added, (device_id, _) in enumerate(new, last - len(new) + 1):
+        if added % INSERTS_PER_DELETION == 0:
+            _delete_oldest(connection, device_id, kept)
 
 
 def take_over(connection: Connection, at: float) -> None:
@@ -46,9 +54,10 @@ def take_over(connection: Connection, at: float) -> None:
     for device_id, last in _latest(connection):
         if last.state is RecordedState.GONE:
             continue
+        missing = [DeviceStateRow(at, RecordedState.STARTING, SLOT_STARTS)]
         if last.state is not RecordedState.DOWN and seen_at is not None:
-            add(connection, device_id, DeviceStateRow(min(at, max(seen_at, last.at)), RecordedState.DOWN, KILLED))
-        add(connection, device_id, DeviceStateRow(at, RecordedState.STARTING, SLOT_STARTS))
+            missing.insert(0, DeviceStateRow(min(at, max(seen_at, last.at)), RecordedState.DOWN, KILLED))
+        add(connection, [(device_id, spell) for spell in missing])
         _delete_oldest(connection, device_id, MAX_PER_DEVICE)
 
 
@@ -60,15 +69,15 @@ def record_heartbeat(connection: Connection, at: float) -> None:
 def stop(connection: Connection, at: float) -> None:
     """Record a regular stop of the scheduler."""
     record_heartbeat(connection, at)
-    for device_id in connection.execute(select(devices.c.id)).scalars().all():
-        add(connection, device_id, DeviceStateRow(at, RecordedState.DOWN, STOPPED))
+    down = DeviceStateRow(at, RecordedState.DOWN, STOPPED)
+    add(connection, [(device_id, down) for device_id in connection.execute(select(devices.c.id)).scalars()])
 
 
 def record_departures(connection: Connection, there: Collection[str], at: float) -> None:
     """Mark devices of earlier starts that are not in `there` as gone."""
-    for device_id, last in _latest(connection):
-        if device_id not in there and last.state is not RecordedState.GONE:
-            add(connection, device_id, DeviceStateRow(at, RecordedState.GONE, ABSENT))
+    gone = DeviceStateRow(at, RecordedState.GONE, ABSENT)
+    found = _latest(connection)
+    add(connection, [(name, gone) for name, last in found if name not in there and last.state != gone.state])
 
 
 def seen_at(connection: Connection) -> float | None:

@@ -22,6 +22,7 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores import device_history, event_outbox
 from podium.db.stores.device_history import DeviceStateRow
+from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
@@ -32,6 +33,14 @@ from podium.sweep.values.states import TrialState
 
 # A literal, not a bound value: only then does SQLite use the partial index of running trials.
 _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
+
+# Executed at the start and at the end of every trial.
+_COLUMNS = ("id", "kind", "position", "node", "visible", "uuid", "slot_pid", "state", "reason", "changed_at")
+_NEW = insert(devices)
+_CHANGE = DriverStatement(
+    _NEW.on_conflict_do_update(index_elements=["id"], set_={name: _NEW.excluded[name] for name in _COLUMNS[1:]}),
+    _COLUMNS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +94,38 @@ class DeviceRow:
 
 
 def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
-    """Write the current state of devices."""
-    for item in changes:
-        values = {
-            "id": item.device_id,
-            "kind": item.kind,
-            "position": item.position,
-            "node": item.node,
-            "visible": item.visible,
-            "uuid": item.uuid,
-            "slot_pid": item.slot_pid,
-            "state": item.state.value,
-            "reason": item.reason,
-            "changed_at": item.at,
-        }
-        statement = insert(devices).values(values)
-        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
-        device_history.add(connection, item.device_id, DeviceStateRow(item.at, RecordedState(item.state), item.reason))
-        payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
-        event_outbox.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
+    """Write the current state of devices, and add all states to their history."""
+    last = {item.device_id: item for item in changes}
+    _CHANGE.execute_many(
+        connection,
+        [
+            {
+                "id": item.device_id,
+                "kind": item.kind,
+                "position": item.position,
+                "node": item.node,
+                "visible": item.visible,
+                "uuid": item.uuid,
+                "slot_pid": item.slot_pid,
+                "state": item.state.value,
+                "reason": item.reason,
+                "changed_at": item.at,
+            }
+            for item in last.values()
+        ],
+    )
+    history = [(item.device_id, DeviceStateRow(item.at, RecordedState(item.state), item.reason)) for item in changes]
+    device_history.add(connection, history)
+    event_outbox.add(
+        connection,
+        [
+            NewEvent(
+                item.at, f"device.{item.state}",
+                payload={"device": item.device_id, "state": item.state, "reason": item.reason},
+            )
+            for item in changes
+        ],
+    )  # fmt: skip
 
 
 def with_unsent_files(connection: Connection) -> set[str]:

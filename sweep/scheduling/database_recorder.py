@@ -83,6 +83,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
 }
+_OF_DEVICES = (DeviceChanged, DeviceDrained)
 
 
 class DatabaseRecorder:
@@ -112,15 +113,17 @@ class DatabaseRecorder:
             )
 
     def commit(self, changes: Sequence[Change]) -> None:
-        """Write all changes, in order, or raise `DatabaseError` and write nothing.
+        """Write all changes, or raise `DatabaseError` and write nothing.
 
-        Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait for
-        the disk.
+        In order, but those of devices after all others: between the changes of trials, each would be a statement of its
+        own. Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait
+        for the disk.
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:
             scheduler_lease.check(connection, self.epoch)
-            for kind, group in groupby(changes, key=type):
+            ordered = sorted(changes, key=lambda change: isinstance(change, _OF_DEVICES))
+            for kind, group in groupby(ordered, key=type):
                 _WRITERS[kind](connection, list(group))
 
     def confirm(self) -> None:

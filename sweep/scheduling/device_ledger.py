@@ -64,7 +64,7 @@ class Slot:
     @property
     def free(self) -> bool:
         """Whether it can take a trial now: its device is ready. Each step asks every slot."""
-        return self.available and self.trial is None and self.ending is None
+        return self.trial is None and self.ending is None and self.available
 
     @property
     def available(self) -> bool:

@@ -264,6 +264,10 @@ class LiveSweep:
             candidates.sort(key=lambda trial: population.intervals_of(trial.trial_id))
         return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
 
+    def avoids_devices(self, now_s: float) -> bool:
+        """Whether one of its ready trials waits for another device than that of its last attempt."""
+        return any(now_s < trial.avoided_until_s for trial in self._ready)
+
     def next(self, ending: Container[int]) -> LiveTrial | None:
         """The next trial, wherever it runs; `ending`: see `next_for`."""
         return next(iter(self._startable_trials(ending)), None)

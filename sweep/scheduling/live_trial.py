@@ -26,6 +26,9 @@ class OtherDevices(NamedTuple):
     node: bool
 
 
+NO_OTHERS = OtherDevices(device=False, node=False)
+
+
 @dataclass(slots=True, eq=False)
 class LiveTrial:
     """An unfinished trial. Only its own methods change it."""

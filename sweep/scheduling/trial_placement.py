@@ -10,7 +10,7 @@ from podium.sweep.scheduling.attempt_start_decision import claims, start_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
-from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
+from podium.sweep.scheduling.live_trial import NO_OTHERS, LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import AskTrial
 from podium.sweep.scheduling.wait_and_idle_reasons import sweep_wait_reason
@@ -32,7 +32,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     free = state.ledger.free()
     if not free:
         return decision
-    others = _other_devices(state)
+    others = _other_devices(state, now)
     ending = state.ledger.ending()
     for slot in free:
         ready = {
@@ -43,15 +43,21 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
         chosen = state.shares.choose(claims(state, ready.keys(), now.monotonic_s))
         if chosen is not None:
             decision += start_attempt(state, slot, sweep=state.sweeps[chosen], trial=ready[chosen], now=now)
+        elif all(sweep.next(ending) is None for sweep in state.sweeps):
+            break  # the other slots get none either
     return decision
 
 
-def _other_devices(state: SchedulerState) -> dict[int, OtherDevices]:
-    """By sweep: whether a trial that avoids a device has another one. Sweeps with the same needs share the answer."""
+def _other_devices(state: SchedulerState, now: Instant) -> dict[int, OtherDevices]:
+    """By sweep: whether a trial that avoids a device has another one. Sweeps with the same needs share the answer.
+
+    Without such trials the answer does not matter, and the slots are not counted.
+    """
     needs = {sweep.sweep_id: (sweep.spec.resources.device, sweep.spec.resources.node) for sweep in state.sweeps}
-    found = {needs[sweep.sweep_id]: sweep.fits for sweep in state.sweeps}
+    asking = [sweep for sweep in state.sweeps if sweep.avoids_devices(now.monotonic_s)]
+    found = {needs[sweep.sweep_id]: sweep.fits for sweep in asking}
     others = {need: state.ledger.others(fits) for need, fits in found.items()}
-    return {sweep_id: others[need] for sweep_id, need in needs.items()}
+    return {sweep_id: others.get(need, NO_OTHERS) for sweep_id, need in needs.items()}
 
 
 def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Instant) -> Decision:

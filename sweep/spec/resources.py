@@ -94,7 +94,7 @@ class Resources(Model):
 
     def fits(self, kind: str, device_id: str) -> bool:
         """Whether trials may run on a device of this kind and name."""
-        return self.device in ("auto", kind) and self.node in (None, machine_name(device_id))
+        return self.device in ("auto", kind) and (self.node is None or self.node == machine_name(device_id))
 
     @property
     def required_device(self) -> str:

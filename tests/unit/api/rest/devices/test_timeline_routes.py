@@ -19,7 +19,7 @@ from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_g
 from podium.api.rest.devices.short_interval_merging import Interval, merge_short
 from podium.db.queries import scheduler_recovery
 from podium.db.queries.device_busy_intervals import BusyRow, TimelineInterval
-from podium.db.stores import device_history
+from podium.db.stores import device_history, devices
 from podium.db.stores.device_history import DeviceStateRow
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
@@ -295,11 +295,24 @@ def test_heartbeat_is_written_every_few_seconds(service: ServiceRig) -> None:
         assert device_history.seen_at(connection) == 1011
 
 
+def test_states_of_one_transaction_are_all_in_the_history(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    changes = (device_state("ready", "first", T), device_state("ready", "", T, "cpu-1"))
+    service.commit(*changes, *trial_changes(1, sweep_id, T, T + 1), device_state("ready", "second", T + 1))
+    with service.database.read() as connection:
+        history = device_history.between(connection, "cpu-0", 0.0, T + 10)
+        current = {each.id: each.reason for each in devices.all_of(connection)}
+    assert [(at, reason) for at, _, reason in history] == [(T, "first"), (T + 1, "second")]
+    assert current == {"cpu-0": "second", "cpu-1": ""}
+
+
 def test_history_of_a_device_is_bounded(service: ServiceRig) -> None:
     with service.database.write() as connection:
         for step in range(600):
-            device_history.add(connection, "cpu-0", DeviceStateRow(T + step, RecordedState.READY, str(step)), kept=50)
-            device_history.add(connection, "cpu-1", DeviceStateRow(T, RecordedState.READY, ""), kept=50)
+            device_history.add(
+                connection, [("cpu-0", DeviceStateRow(T + step, RecordedState.READY, str(step)))], kept=50
+            )
+            device_history.add(connection, [("cpu-1", DeviceStateRow(T, RecordedState.READY, ""))], kept=50)
     assert 50 <= len(states(service)) <= 50 + 2 * device_history.INSERTS_PER_DELETION
 
 
