@@ -50,9 +50,9 @@ from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from podium.ensemble.values.prediction import Outcome
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.inference_server import WorkerServer
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import load
-from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import available_cores

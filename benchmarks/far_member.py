@@ -23,10 +23,10 @@ from benchmarks.results import Figure
 from benchmarks.run_settings import Plan
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.protocol.prediction_messages import Request, pack_requests
-from podium.ensemble.serving.node_transport import NodeTransport
-from podium.ensemble.serving.transport import Connection
+from podium.ensemble.serving.tls_transport import NodeTransport
+from podium.ensemble.serving.unix_socket_transport import Connection
 from podium.ensemble.worker.control_messages import TlsListening
-from podium.ensemble.worker.worker_server import WorkerServer
+from podium.ensemble.worker.inference_server import WorkerServer
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import connecting_context, read_certificate
 from tests.cluster.machines import Network

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from podium.db.schema import tables
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.spec.sweep_spec import parse_spec

@@ -13,8 +13,9 @@ from benchmarks.growth_trials import size_mb
 from benchmarks.run_settings import Plan
 from podium.db.queries import learning_curves
 from podium.db.queries.trial_filter import filter_condition
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import migrate
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import metric_summaries, metrics, sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory

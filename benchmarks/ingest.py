@@ -52,7 +52,7 @@ from podium.api.http.garbage_collection import collect_rarely
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps

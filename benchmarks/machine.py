@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from podium.db.schema.engine import sqlite_module
+from podium.db.schema.sqlite_database import sqlite_module
 from podium.sweep.runtime.service_settings import available_cores
 
 PACKAGES = ("podium", "torch", "ray", "optuna", "sqlalchemy", "numpy")

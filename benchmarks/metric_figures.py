@@ -17,13 +17,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import generated_sweep
-from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.plain_value_response import json_response
 from podium.db.queries import chart_points, trial_table
 from podium.db.queries.metric_summary_columns import parse_figures
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import migrate
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.peer_names import WORKER
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import load
 from podium.sweep.runtime.safe_file_reads import sha256_of
 

@@ -22,13 +22,13 @@ import torch
 from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.values.member_precision import PrecisionFigures, choose
+from podium.ensemble.values.precision_selection import PrecisionFigures, choose
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork, load
-from podium.ensemble.worker.precision_measurement import measure
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
-from podium.sweep.data import datasets
+from podium.ensemble.worker.precision_measurement_process import measure
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
@@ -41,7 +41,7 @@ Quantize = Callable[[nn.Module], nn.Module]
 
 
 def trained(folder: Path, hidden: int, layers: int, epochs: int) -> tuple[nn.Module, ModelFile]:
-    data = datasets.load(DATA, SPLIT, DataDirectory(folder).data_cache)
+    data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(folder).data_cache)
     architecture = {
         "model": "mlp", "settings": {"hidden": hidden, "layers": layers, "dropout": 0.0, "activation": "relu"},
         "image": list(data.image), "classes": 10, "mean": data.mean, "deviation": data.std,

@@ -30,7 +30,7 @@ from benchmarks.dispatch import REPOSITORY
 from benchmarks.results import Figure, Row, Target, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, fresh_service
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 
 SECONDS = 45.0
 TRAIN_ROWS, VALIDATION_ROWS = 20_000, 5_000
@@ -127,7 +127,7 @@ def tune_sweep(data: str, seconds: float, seed: int) -> Measurement:
 
 def _write_data(folder: Path) -> None:
     source = {"name": "fashion-mnist", "root": FASHION}
-    loaded = datasets.load(source, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, folder / "cache")
+    loaded = memory_mapped_datasets.load(source, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, folder / "cache")
     for name, split, rows in (("train", "train", TRAIN_ROWS), ("validation", "validation", VALIDATION_ROWS)):
         inputs, targets = loaded.split(split)
         np.save(folder / f"x_{name}.npy", inputs[:rows])

@@ -26,7 +26,7 @@ _BY_COMMAND = {
     "process_template.template": "process templates",
     "ray::": "slots",
     "ray_head_process": "Ray",
-    "ray_guardian": "Ray",
+    "ray_head_guardian": "Ray",
     "podium.api.cli.app": "serve",
 }
 

@@ -2,11 +2,11 @@
 
 Measured on one `.npz` file (uncompressed float32, 250 columns, a target with ten classes): the total memory of eight
 processes that have loaded it and read every row, minus their memory before; and the loading time. Each process stands
-for a trial: it has the imports of a forked trial process, opens the data as a trial does (`datasets.load`, which
-`trial.data` calls), sums all rows in batches of 4,096 as in training, and keeps the data. The first process finds an
-empty cache, reads the file and writes the cache; the other seven use it. Memory is the sum of the proportional set
-sizes (PSS, from `/proc/PID/smaps_rollup`): a page shared by eight processes counts once, and file pages count as long
-as they are mapped.
+for a trial: it has the imports of a forked trial process, opens the data as a trial does
+(`memory_mapped_datasets.load`, which `trial.data` calls), sums all rows in batches of 4,096 as in training, and keeps
+the data. The first process finds an empty cache, reads the file and writes the cache; the other seven use it. Memory is
+the sum of the proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page shared by eight processes counts
+once, and file pages count as long as they are mapped.
 
 The peer does what each trial of a plain script does, as in the examples of Ray Tune and Optuna: `numpy.load` of the
 same file, in eight processes of the same kind. On both sides, processes load one after the other. Ray's
@@ -41,7 +41,7 @@ _COMMON = """
 import json, sys, time
 import numpy as np
 from pathlib import Path
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.training import fit  # what a trial process is forked with
 def pss():
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
@@ -59,7 +59,7 @@ say(load_s=load_s, total=total)
 say(pss=pss())
 """
 _PODIUM = """
-loaded = datasets.load(
+loaded = memory_mapped_datasets.load(
     {{"file": {file!r}, "target": "y", "task": "classification"}}, {split!r}, Path({cache!r})
 )
 inputs = loaded.inputs

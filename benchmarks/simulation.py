@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_inbox import (
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import (
     Inbox,
     Message,
     PruneDecision,
@@ -31,14 +32,13 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     TrialProposed,
     Wake,
 )
-from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
-from podium.sweep.scheduling.trial_study_thread import StudyThread
-from podium.sweep.search.search_threads import answer_suggestion
+from podium.sweep.scheduling.study_query_thread import StudyThread
+from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.scheduler_session import POLL_S
 from podium.sweep.slots.slot import FLUSH_S
@@ -107,7 +107,7 @@ def _device(number: int, slots_of_node: int) -> Device:
 
 
 class SimulatedSlots:
-    """A `scheduler_inbox.SlotPool`; commands of the scheduler take effect at the end of its step.
+    """A `scheduler_messages.SlotPool`; commands of the scheduler take effect at the end of its step.
 
     With `slots_of_node`, all slots are on nodes: messages take `NETWORK_S`, an idle slot sends its heartbeat every two
     seconds, and the end of an attempt follows the release of its device after `SENT_S`.
@@ -196,7 +196,7 @@ class SimulatedSlots:
 
 
 class SimulatedSearch:
-    """A `scheduler_inbox.Searcher`: asks immediately, and answers when a separate thread would have answered."""
+    """A `scheduler_messages.Searcher`: asks immediately, and answers when a separate thread would have answered."""
 
     def __init__(
         self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda

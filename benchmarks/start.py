@@ -30,7 +30,7 @@ from benchmarks.run_settings import Plan
 from benchmarks.service import document
 from podium.api.client.client import Client
 from podium.api.serve.ports import free_port
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import attempt_usage
 from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.protocol.slot_messages import decode_events, encode_event, join_events

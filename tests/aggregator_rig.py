@@ -17,7 +17,7 @@ from podium.ensemble.serving.aggregator_counts import MemberCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.deadline_margin import DeadlineMargin
 from podium.ensemble.serving.pending_request import PendingRequest
-from podium.ensemble.serving.transport import Frames, Listener
+from podium.ensemble.serving.unix_socket_transport import Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 from tests.ensemble_fakes import ROWS, ok

@@ -8,9 +8,9 @@ from typing import Any
 
 from anyio import to_thread
 
-from podium.api.http import uvicorn_server
+from podium.api.http import readiness_reporting_server
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.http.thread_pool_watch import ThreadPoolWatch
-from podium.api.http.uvicorn_server import ReadyServer
 from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
 
 LONG_S = 600.0
@@ -33,10 +33,10 @@ async def app(scope: Any, _receive: Any, send: Any) -> None:
 def main() -> None:
     """Serve at the port of the api until SIGTERM."""
     settings = start_component("test")
-    config = uvicorn_server.config(app, settings)
+    config = readiness_reporting_server.config(app, settings)
     config.lifespan = "off"
     server = ReadyServer(config, on_turn=ThreadPoolWatch(send_heartbeat))
-    server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
+    server.run(sockets=[readiness_reporting_server.tcp(settings.host, settings.port)])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from tests.databases import CHOSEN, open_database
 from tests.rig import Rig
 from tests.running_service import AuditedService

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import migrate
+from podium.db.schema.sqlite_database import SqliteDatabase
 
 Prepare = Callable[[Database], None]
 

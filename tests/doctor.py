@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.db.integrity.main import Report, audit
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.runtime.layout import DataDirectory
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from alembic import command
 from sqlalchemy import Connection, text
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import alembic_config
 from podium.db.stores import devices, nodes
-from podium.sweep.values.device_drain import DeviceDrain
+from podium.sweep.values.drained_devices import DeviceDrain
 
 _NODE = """
 INSERT INTO nodes (name, address, joined_at, reported_at, podium_version, python_version, ray_version, cores, gpus,

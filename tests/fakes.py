@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_inbox import (
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import (
     Inbox,
     PruneDecision,
     SlotEvents,
@@ -17,7 +18,6 @@ from podium.sweep.lifecycle.scheduler_inbox import (
     StudyAnswered,
     TrialProposed,
 )
-from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
@@ -28,7 +28,7 @@ from podium.sweep.protocol.slot_commands import (
     SuggestAnswer,
 )
 from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
-from podium.sweep.search.search_threads import answer_suggestion
+from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, device_name
@@ -372,7 +372,7 @@ class InlineSearchers:
 
 
 class InlineStudyReader:
-    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.trial_study_thread.StudyReader`."""
+    """Answers study queries of trials synchronously; see `podium.sweep.scheduling.study_query_thread.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyRequested], dict[str, Any]]) -> None:
         self._inbox = inbox

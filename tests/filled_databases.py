@@ -10,7 +10,7 @@ from sqlalchemy.sql.sqltypes import TypeEngine
 
 from podium.db.copies.dialect_value_conversion import TargetValues
 from podium.db.copies.table_copy import source_digest
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import metadata, service
 
 # SQLite has no negative zero, PostgreSQL no NUL: those that a database has are given by the test.

@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from podium.db.schema import open_database
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.ensemble.host import main as host
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling import main as scheduler
@@ -28,7 +28,7 @@ SLOW, HANG = "slow", "hang"
 
 
 class HinderedDatabase:
-    """See `podium.db.schema.engine.Database`. Only transactions of the main thread wait."""
+    """See `podium.db.schema.sqlite_database.Database`. Only transactions of the main thread wait."""
 
     def __init__(self, database: Database, folder: Path, component: str) -> None:
         self._database = database

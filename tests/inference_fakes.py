@@ -21,9 +21,9 @@ from podium.api.http.request_limits import RequestLimits
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.scoring import combine
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
 from podium.ensemble.serving.replica_link import LinkHealth
-from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
+from podium.ensemble.serving.unix_socket_transport import Cancellable, Connection, Frames, Listener
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import Mode, Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.ensemble.worker.inference_server import WorkerServer
 from podium.ensemble.worker.neural_network_interface import NetworkOutputs
-from podium.ensemble.worker.worker_server import WorkerServer
 
 
 class Repeats:

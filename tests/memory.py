@@ -30,7 +30,6 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.held_sweeps import BestTrial, HeldSweep, Predecessor, with_fixed_values
 from podium.sweep.lifecycle.pending_commands import (
     Enqueued,
     MemberDevices,
@@ -38,6 +37,7 @@ from podium.sweep.lifecycle.pending_commands import (
     SweepUpdate,
     TrialCommandRequest,
 )
+from podium.sweep.lifecycle.predecessor_release import BestTrial, HeldSweep, Predecessor, with_fixed_values
 from podium.sweep.lifecycle.stored_sweeps import (
     EarlierTrial,
     IntervalResult,
@@ -52,7 +52,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.device import GangDevice
-from podium.sweep.values.device_drain import DeviceDrain
+from podium.sweep.values.drained_devices import DeviceDrain
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (

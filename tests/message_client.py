@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from podium.ensemble.protocol.framing import framed, unix_path
-from podium.ensemble.protocol.tls_endpoint import HeartbeatReader, TlsEndpoint
+from podium.ensemble.protocol.remote_worker_endpoint import HeartbeatReader, TlsEndpoint
 
 PATIENCE_S = 30.0  # a message that has not arrived by then never will
 

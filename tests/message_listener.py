@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from podium.ensemble.protocol.framing import framed
-from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, HeartbeatReader
+from podium.ensemble.protocol.remote_worker_endpoint import HEARTBEAT, HeartbeatReader
 from podium.ensemble.worker.control_messages import TlsListening
 from podium.sweep.runtime.certificate_pin import listening_context
 

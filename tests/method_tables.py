@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from podium.sweep.search.samplers import builder_of
-from podium.sweep.spec.search_methods import AUTO, AUTO_SUMMARY, METHODS, Independent, SearchMethod
+from podium.sweep.spec.search_method_registry import AUTO, AUTO_SUMMARY, METHODS, Independent, SearchMethod
 
 _CODE_PARAMETERS: dict[Independent, str] = {"tpe": "by TPE", "random": "at random", "brute_force": "every value"}
 

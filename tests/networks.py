@@ -15,7 +15,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.safe_file_reads import sha256_of

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.schema.postgres_migration import migrate_postgres
 from tests.postgres_server import new_server, postgres_server
 
 NAME = "podium_test"

@@ -28,9 +28,9 @@ from pathlib import Path
 
 from alembic import command
 
-from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import alembic_config
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.runtime.layout import DataDirectory
 from tests.postgres_server import new_server
 from tests.recorded_schemas import FOLDER, archive_of, file_of, postgres_file_of, restore, stopped
@@ -95,7 +95,9 @@ def record_postgres(schema: str, commit: str) -> None:
     """Store the tables of a new PostgreSQL database of this commit."""
     server = new_server()
     server.create(NAME)
-    create = "import sys; from podium.db.schema.postgres_schema import migrate_postgres; migrate_postgres(sys.argv[1])"
+    create = (
+        "import sys; from podium.db.schema.postgres_migration import migrate_postgres; migrate_postgres(sys.argv[1])"
+    )
     with tempfile.TemporaryDirectory(prefix="podium-recorded-") as folder, checkout(Path(folder), commit) as python:
         subprocess.run([python, "-P", "-c", create, server.url(NAME)], check=True)
     dump = ["pg_dump", "--schema-only", "--no-owner", "--no-privileges", "--no-comments", server.url(NAME)]

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from podium.db.schema.engine import sqlite_module
+from podium.db.schema.sqlite_database import sqlite_module
 from podium.db.schema.tables import metadata
 from podium.sweep.runtime.layout import DataDirectory
 from tests.repository import ROOT

@@ -22,7 +22,7 @@ from podium.api.node_service import main as node_service
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_evaluations, ensemble_reader, ensemble_writer, replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Combination

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.member_candidate import TrialFiles
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of

@@ -23,13 +23,13 @@ Modules:
     service_for_command                   A service for one command: the running one, or one started for the command
     suggested_commands                    `podium` commands in messages, quoted for a shell and for the right data
                                           directory
-    sweep_chains                          Submits several sweep files, as a chain if wanted: each starts when the one
+    sweep_chain_submission                Submits several sweep files, as a chain if wanted: each starts when the one
                                           before has finished
     sweep_export                          Exports a sweep to a file, an Optuna study, TensorBoard or MLflow, by format
                                           name or file suffix
     sweep_file_document                   Reads a sweep file as the document to submit, and locates errors of the
                                           service in it
-    sweep_file_validation                 Notes on a valid sweep file, and checks of it that need a service
+    sweep_file_lint                       Notes on a valid sweep file, and checks of it that need a service
     sweep_html                            The HTML of a sweep in notebooks: plain HTML and SVG without scripts, all text
                                           escaped
     sweep_organization_calls              Details of sweeps, projects, views and search as methods of the Python client

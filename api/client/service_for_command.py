@@ -22,11 +22,17 @@ BAD_DATA_DIRECTORY = 3  # exit code of `serve` for an unusable database or data 
 
 @contextlib.contextmanager
 def service(
-    data_dir: Path, devices: str = "auto", *, own: bool = False, options: Sequence[str] = ()
+    data_dir: Path,
+    devices: str = "auto",
+    *,
+    own: bool = False,
+    options: Sequence[str] = (),
+    within_s: float = START_S,
 ) -> Iterator[Client]:
     """A client of the service on `data_dir`; starts one until the end of the block if none runs, or always if `own`.
 
-    `options`: further ones of `podium serve`.
+    `options`: further ones of `podium serve`. Raises `ServiceError` if it is not ready `within_s` seconds after its
+    start.
     """
     if not own:
         with contextlib.suppress(ServiceError):
@@ -37,7 +43,7 @@ def service(
             return
     process = _start(data_dir, devices, options)
     try:
-        with _wait(process, data_dir) as client:
+        with _wait(process, data_dir, within_s) as client:
             yield client
     finally:
         _stop(process)
@@ -77,12 +83,12 @@ def _start(data_dir: Path, devices: str, options: Sequence[str]) -> subprocess.P
     )
 
 
-def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
+def _wait(process: subprocess.Popen[str], data_dir: Path, within_s: float) -> Client:
     """Wait until all components are ready, and return a client.
 
     Raises `ServiceError`, or `DataDirectoryError`, with the last line that the service printed.
     """
-    end = time.monotonic() + START_S
+    end = time.monotonic() + within_s
     waiting = ""
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -99,7 +105,7 @@ def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
             waiting = ", ".join(part["name"] for part in readiness["parts"] if part["state"] != "ready")
         time.sleep(0.05)
     problem = f" (waiting for {waiting})" if waiting else ""
-    raise ServiceError(f"the service was not ready within {START_S:g} s{problem}; its logs are in {data_dir / 'logs'}")
+    raise ServiceError(f"the service was not ready within {within_s:g} s{problem}; its logs are in {data_dir / 'logs'}")
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

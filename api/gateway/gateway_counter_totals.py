@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.ensemble.serving import gateway_counters
+from podium.ensemble.serving import gateway_metrics
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
-from podium.ensemble.serving.gateway_counters import NO_FIGURES, GatewayCounters
+from podium.ensemble.serving.gateway_metrics import NO_FIGURES, GatewayCounters
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 TELL_TIMEOUT_S = 0.25  # of another gateway
@@ -58,7 +58,7 @@ class GatewayCounterTotals:
     def adopt(self, counts: AggregatorCounts) -> None:
         """Continue the counters of a predecessor that died. Before the first request."""
         if self._others:
-            gateway_counters.adopt(counts, _read_saved(self._runtime.saved_figures(self._name)))
+            gateway_metrics.adopt(counts, _read_saved(self._runtime.saved_figures(self._name)))
 
     async def start(self) -> None:
         """Tell the others, and save, from now on."""
@@ -88,7 +88,7 @@ class GatewayCounterTotals:
             return figures
 
     def _save(self, figures: GatewayCounters) -> None:
-        content = gateway_counters.to_json(figures.counters())
+        content = gateway_metrics.to_json(figures.counters())
         if content == self._saved:
             return
         path = self._runtime.saved_figures(self._name)
@@ -109,7 +109,7 @@ class GatewayCounterTotals:
 
     async def _tell(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            content = gateway_counters.to_json(await self._saved_own())
+            content = gateway_metrics.to_json(await self._saved_own())
             writer.write(b"%d\n" % os.getpid() + content)
             await writer.drain()
         writer.close()
@@ -122,7 +122,7 @@ class GatewayCounterTotals:
                     pid, _, content = (await reader.read()).partition(b"\n")
                 finally:
                     writer.close()
-            return GatewayShare(name, int(pid), True, gateway_counters.from_json(content))
+            return GatewayShare(name, int(pid), True, gateway_metrics.from_json(content))
         except (OSError, TimeoutError, ValueError):
             saved = await asyncio.to_thread(_read_saved, self._runtime.saved_figures(name))
             return GatewayShare(name, None, False, saved)
@@ -131,11 +131,11 @@ class GatewayCounterTotals:
 def _read_saved(path: Path) -> GatewayCounters:
     """The figures in this file; none if there is no such file."""
     try:
-        return gateway_counters.from_json(path.read_bytes())
+        return gateway_metrics.from_json(path.read_bytes())
     except FileNotFoundError:
         return NO_FIGURES
 
 
 def summed(shares: Sequence[GatewayShare]) -> GatewayCounters:
     """The figures of all these gateway processes together."""
-    return gateway_counters.merged([share.figures for share in shares])
+    return gateway_metrics.merged([share.figures for share in shares])

@@ -20,21 +20,21 @@ from podium.api.gateway import health_routes, inference_protocol_routes, predict
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
 from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
-from podium.api.http import route_roles, uvicorn_server
+from podium.api.http import readiness_reporting_server, route_roles
 from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
-from podium.api.http.uvicorn_server import ReadyServer
-from podium.db.schema.engine import Database
+from podium.api.http.readiness_reporting_server import ReadyServer
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.gateway_counters import GatewayCounters
-from podium.ensemble.serving.node_transport import NodeTransport
-from podium.ensemble.serving.transport import SocketTransport
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
+from podium.ensemble.serving.tls_transport import NodeTransport
+from podium.ensemble.serving.unix_socket_transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, send_heartbeat, start_component, wake_component
@@ -141,7 +141,7 @@ def main() -> None:
         app = create_app(settings, database, name=name)
         allow_many_files()
         collect_rarely()
-        ReadyServer(uvicorn_server.config(app, settings, ProtocolWithoutAsgi), on_turn=send_heartbeat).run(
+        ReadyServer(readiness_reporting_server.config(app, settings, ProtocolWithoutAsgi), on_turn=send_heartbeat).run(
             sockets=_sockets(settings, name)
         )
         database.close()
@@ -155,8 +155,8 @@ def _sockets(settings: ServiceSettings, name: str) -> list[socket.socket]:
     path.unlink(missing_ok=True)
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(path))
-    unix.listen(uvicorn_server.BACKLOG)
-    listen = uvicorn_server.tcp if settings.gateways == 1 else uvicorn_server.shared_tcp
+    unix.listen(readiness_reporting_server.BACKLOG)
+    listen = readiness_reporting_server.tcp if settings.gateways == 1 else readiness_reporting_server.shared_tcp
     return [listen(settings.host, settings.gateway_port), unix]
 
 

@@ -11,10 +11,10 @@ from starlette.types import Scope
 
 from podium.api.gateway import prediction_routes
 from podium.api.http import problem_details, request_arrival_time
+from podium.api.http.browser_security_middleware import GuardedApp
 from podium.api.http.handler_without_asgi import Cancel, Respond
 from podium.api.http.host_and_origin_check import refusal
 from podium.api.http.raw_headers import Headers
-from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.api.http.security_headers import guarded_headers
 from podium.db.access.tokens import Role

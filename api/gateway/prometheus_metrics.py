@@ -20,7 +20,7 @@ from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, Gate
 from podium.api.http.authentication import viewer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
-from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
 from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.serving.replica_link import LinkHealth
 from podium.ensemble.serving.replica_sets import workers_of

@@ -1,6 +1,6 @@
 """Authenticates requests by bearer token or session cookie, and declares the role that a route requires; api, gateway.
 
-`podium.api.http.request_guard` has rejected cross-origin requests before.
+`podium.api.http.browser_security_middleware` has rejected cross-origin requests before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from podium.api.http.login_rate_limit import LoginRateLimit
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.values.errors import ForbiddenError, TooManyFailuresError, UnauthorizedError
 
 CACHE_S = 5.0  # how long a known token or session is accepted without a query

@@ -7,11 +7,11 @@ from typing import Any
 from podium.api.http import problem_details
 from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.authentication import Authenticator
+from podium.api.http.browser_security_middleware import GuardedApp
 from podium.api.http.request_body import IncomingBodies
-from podium.api.http.request_guard import GuardedApp
 from podium.api.http.request_limits import RequestLimits
 from podium.api.http.service_context import ServiceContext
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 

@@ -21,9 +21,9 @@ from uvicorn.server import ServerState
 
 from podium.api.http import request_arrival_time
 from podium.api.http.cancel_on_disconnect import EXTENSION, DisconnectSignal
+from podium.api.http.connection_progress import LIMITS_S, Awaited, SlowConnections
 from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.security_headers import HEADERS
-from podium.api.http.slow_connections import LIMITS_S, Awaited, SlowConnections
 
 MAX_CONNECTIONS = 16_384
 MAX_FILES = 65_536

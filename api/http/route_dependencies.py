@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query, Request
 
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.service_context import ServiceContext
-from podium.sweep.runtime.disk_space import check_disk_space
+from podium.sweep.runtime.disk_space_check import check_disk_space
 
 RowId = Annotated[int, Path(ge=1, le=MAX_ID)]
 After = Annotated[int | None, Query(ge=0, le=MAX_ID, description="`next` of the previous page")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores.attempt_totals import EndedTotals
 from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings

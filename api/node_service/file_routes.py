@@ -15,9 +15,9 @@ from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
-from podium.db.queries import node_attempt_state
+from podium.db.queries import node_write_permission
 from podium.sweep.file_store import file_keys
-from podium.sweep.file_store.head_store import PART_BYTES, SHA256
+from podium.sweep.file_store.https_store import PART_BYTES, SHA256
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.resumable_uploads import OffsetError, ResumableUploads, Upload
 from podium.sweep.values.errors import BadRequestError, FileStoreError, MissingFileError, RefusedFileError
@@ -127,7 +127,7 @@ def list_attempts_over(
     """Those of these folders, like `trials/7/12/1-0a1b2c3d`, whose attempt is over, so that no node needs them."""
     attempts = [(folder, file_keys.attempt_folder(f"{folder}/log")) for folder in folders]
     with service.database.read() as connection:
-        over = [folder for folder, key in attempts if node_attempt_state.state_on_node(connection, *key) == "over"]
+        over = [folder for folder, key in attempts if node_write_permission.state_on_node(connection, *key) == "over"]
     return {"over": over}
 
 
@@ -152,7 +152,7 @@ def _check_attempt_runs(service: ServiceContext, key: str) -> None:
     """
     sweep_id, number, folder = file_keys.attempt_folder(key)
     with service.database.read() as connection:
-        state = node_attempt_state.state_on_node(connection, sweep_id, number, folder)
+        state = node_write_permission.state_on_node(connection, sweep_id, number, folder)
     if state == "over":
         raise RefusedFileError(f"the attempt of {key} is over; the file is not needed")
     if state == "unknown":

@@ -22,7 +22,7 @@ from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import HEAD, NODE_NAME
 from podium.sweep.values.errors import BadRequestError, ConflictError, NotFoundError
-from podium.sweep.values.node_state import NodeState
+from podium.sweep.values.node_state_from_report import NodeState
 
 router = APIRouter(prefix="/internal/v1", dependencies=[node])
 

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from podium.api.http import route_roles, uvicorn_server
+from podium.api.http import readiness_reporting_server, route_roles
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.garbage_collection import collect_rarely
-from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.node_service import file_routes, join_routes
 from podium.api.node_service.dataset_preparation import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.sweep.file_store.artifact_cache import ArtifactCache
-from podium.sweep.file_store.artifact_server import ArtifactServer
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_fetch_server import ArtifactServer
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
 from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
@@ -62,8 +62,8 @@ def main() -> None:
             _serve_artifacts(settings)
         allow_many_files()
         collect_rarely()
-        server = ReadyServer(uvicorn_server.config(app, own), on_turn=send_heartbeat)
-        server.run(sockets=[uvicorn_server.tcp(own.host, own.port)])
+        server = ReadyServer(readiness_reporting_server.config(app, own), on_turn=send_heartbeat)
+        server.run(sockets=[readiness_reporting_server.tcp(own.host, own.port)])
         database.close()
     except PodiumError as error:
         exit_with(error)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from podium.api.notifications import messages
 from podium.api.notifications.delivery import Delivery, DeliveryError
 from podium.api.notifications.notification_target_file import NotificationKind
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import event_outbox, notification_outbox
 from podium.db.stores.notification_outbox import NewNotification, NotificationRow
 from podium.sweep.runtime.clock import Clock, SystemClock

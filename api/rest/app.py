@@ -17,7 +17,7 @@ from podium.api.rest.ensembles.ensemble_preview_routes import PreviewQueue
 from podium.api.rest.routers import ROUTERS
 from podium.api.rest.stream.event_routes import feed_of
 from podium.api.rest.sweeps.importance_process import ImportanceQueue
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 

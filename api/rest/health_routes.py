@@ -9,9 +9,9 @@ from podium.api.http.authentication import public, viewer_or_stranger
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Holder
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.runtime import component_status_reader
-from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.values.errors import DatabaseError
 
 WITHIN_S = 2.0  # for the database to answer

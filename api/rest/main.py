@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from podium.api.http import uvicorn_server
+from podium.api.http import readiness_reporting_server
 from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.garbage_collection import collect_rarely
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.http.thread_pool_watch import ThreadPoolWatch
-from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.open_database import open_database
@@ -28,8 +28,8 @@ def main() -> None:
         allow_many_files()
         collect_rarely()
         watch = ThreadPoolWatch(send_heartbeat)
-        server = ReadyServer(uvicorn_server.config(app, settings), app.state.feed.close, watch)
-        server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
+        server = ReadyServer(readiness_reporting_server.config(app, settings), app.state.feed.close, watch)
+        server.run(sockets=[readiness_reporting_server.tcp(settings.host, settings.port)])
         database.close()
     except PodiumError as error:
         exit_with(error)

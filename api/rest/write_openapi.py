@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from podium.api.rest.app import create_app
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from podium.api.serve.service_components import ON_RAY, Component, of_kinds
-from podium.sweep.ray_cluster import ray_guardian
+from podium.sweep.ray_cluster import ray_head_guardian
 from podium.sweep.runtime.process_trees import kill_orphans
 
 RELEASE_S = 2.0  # of the lease; after that it expires
@@ -46,7 +46,7 @@ def stop_components(
     for component in of_kinds(components, ON_RAY):
         kill(component)
     _terminate(components["ray"])
-    _wait(components["ray"], time.monotonic() + 2 * ray_guardian.STOP_S, log)
+    _wait(components["ray"], time.monotonic() + 2 * ray_head_guardian.STOP_S, log)
     kill_orphans(set())
 
 

@@ -14,8 +14,8 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 
-from podium.api.serve.leader_conflicts import another_leads, refuse
-from podium.api.serve.wake_forwarding import WakeForwarding
+from podium.api.serve.concurrent_service_rules import another_leads, refuse
+from podium.api.serve.standby_wake_forwarding import WakeForwarding
 from podium.db.schema.open_database import open_postgres
 from podium.db.stores.leader_election import Leadership, LeaderState
 from podium.db.stores.leader_lease import RENEWAL_S, Contender

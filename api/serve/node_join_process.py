@@ -25,15 +25,15 @@ import httpx2
 
 from podium.api.serve import temporary_file_cleanup
 from podium.api.serve.service_lock import service_locked
-from podium.db.schema import database_url
+from podium.db.schema import postgres_url_source
 from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
 from podium.sweep.runtime.component_lifecycle import PARENT_PID
 from podium.sweep.runtime.filesystem_type import refuse_network
+from podium.sweep.runtime.joined_node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.secret_variable_removal import withdraw
@@ -79,7 +79,7 @@ def join(options: NodeOptions, log: Callable[[str], None]) -> None:
 
     Raises `ServiceError` if the head cannot be reached at first, or refuses this node; later it is tried again.
     """
-    withdraw(database_url.VARIABLE)  # of a service whose variables this node has, too
+    withdraw(postgres_url_source.VARIABLE)  # of a service whose variables this node has, too
     token = read_token(options.token_file)
     if NODE_NAME.fullmatch(options.name) is None:
         raise ServiceError(f"--name {options.name}: write letters, digits, '.', '_' and '-', at most 63")

@@ -12,7 +12,7 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 
 FIRST_BACKOFF_S = 0.1
 MODULES = {
-    "ray": "podium.sweep.ray_cluster.ray_guardian",
+    "ray": "podium.sweep.ray_cluster.ray_head_guardian",
     "api": "podium.api.rest.main",
     "gateway": "podium.api.gateway.main",
     "scheduler": "podium.sweep.scheduling.main",

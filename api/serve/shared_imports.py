@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 # What the migration of the database needs; the other imports take place next to it.
-DATABASE = ("podium.db.schema.engine",)
+DATABASE = ("podium.db.schema.sqlite_database",)
 # Not `podium.sweep.scheduling.main`: Ray and Optuna are imported by the scheduler only.
 COMPONENTS = ("podium.api.rest.main", "podium.api.gateway.main", "podium.ensemble.host.main")
 

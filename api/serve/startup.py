@@ -17,11 +17,11 @@ from podium.api.serve.database_subprocess import BackgroundProgram
 from podium.api.serve.ports import check_port
 from podium.api.serve.service_lock import all_services_locked, service_locked
 from podium.api.serve.supervisor import Supervisor
-from podium.db.schema import database_binding, database_url
+from podium.db.schema import database_binding, postgres_url_source
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.ray_cluster.ray_gcs_storage import RayStore
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.disk_space import check_disk_space
+from podium.sweep.runtime.disk_space_check import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.secret_variable_removal import withdraw
@@ -34,7 +34,7 @@ def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
     database is checked.
     """
-    data, url = settings.data, withdraw(database_url.VARIABLE)  # before anything is started
+    data, url = settings.data, withdraw(postgres_url_source.VARIABLE)  # before anything is started
     if not sys.flags.safe_path:
         del sys.path[0]  # the folder of the script, or the current one: components import nothing from it
     os.umask(0o077)  # also of the components: the data directory is private to its user
@@ -82,14 +82,14 @@ def _with_database(settings: ServiceSettings, url: str) -> tuple[ServiceSettings
     """
     if url and not settings.database_url_file:
         file = settings.runtime.database_url
-        write_atomic(file, database_url.checked(url, f"${database_url.VARIABLE}").encode(), mode=0o600)
+        write_atomic(file, postgres_url_source.checked(url, f"${postgres_url_source.VARIABLE}").encode(), mode=0o600)
         return _named(settings, file), ""
     settings.runtime.database_url.unlink(missing_ok=True)  # of a service that was killed
     given = Path(settings.database_url_file) if settings.database_url_file else None
     found = database_binding.url_file_to_start_with(settings.data, given)
     if found is None:
         return settings, ""
-    database_url.database_url(found)
+    postgres_url_source.database_url(found)
     return _named(settings, found), str(found)
 
 

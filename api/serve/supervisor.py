@@ -20,7 +20,7 @@ from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
 from podium.api.serve.component_shutdown import stop_components
 from podium.api.serve.component_status_writer import StatusWriter
-from podium.api.serve.database_watch import DatabaseWatch
+from podium.api.serve.database_identity_check import DatabaseWatch
 from podium.api.serve.missed_heartbeats import Heartbeats
 from podium.api.serve.service_components import (
     AFTER_RAY,
@@ -36,12 +36,12 @@ from podium.api.serve.service_components import (
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import process_liveness
 from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
-from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
+from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.values.errors import PodiumError, ServiceError
 
 TICK_S = 1.0

@@ -15,7 +15,7 @@ from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, EnsembleRequest, VersionRequest, float16_problem
 from podium.ensemble.values.member_candidate import TrialFiles
 from podium.ensemble.values.new_version import NewVersion
-from podium.sweep.runtime.weights_lock import hold_weights
+from podium.sweep.runtime.weights_removal_lock import hold_weights
 from podium.sweep.values.errors import EnsembleError
 
 

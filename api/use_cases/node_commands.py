@@ -7,7 +7,7 @@ import time
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import device_command_writer, nodes
 from podium.sweep.values.errors import ConflictError
-from podium.sweep.values.node_state import NodeState
+from podium.sweep.values.node_state_from_report import NodeState
 
 
 def drain_node(service: ServiceContext, name: str, reason: str) -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.use_cases.sweep_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, installed_packages, predecessor_links, sweep_imports, sweeps, warm_starts
+from podium.api.use_cases.sweep_prerequisite_checks import CheckedSweep, check_sweep
+from podium.db.stores import devices, imported_sweep_writer, installed_packages, predecessor_links, sweeps, warm_starts
 from podium.sweep.lifecycle.imported_sweep import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.specfile.data_check import check_data
+from podium.sweep.specfile.data_header_check import check_data
 from podium.sweep.specfile.random_configurations import sample_configurations
 from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
@@ -110,9 +110,9 @@ def preview_text(service: ServiceContext, text: str) -> SweepFilePreview:
 def import_study(service: ServiceContext, content: bytes, owner: str, idempotency_key: str | None) -> Submitted:
     """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
     at = time.time()
-    prepared = sweep_imports.prepare(parse_import(content), at)
+    prepared = imported_sweep_writer.prepare(parse_import(content), at)
     with service.database.write() as connection:
-        return Submitted(*sweep_imports.accept(connection, prepared, at, idempotency_key, owner=owner))
+        return Submitted(*imported_sweep_writer.accept(connection, prepared, at, idempotency_key, owner=owner))
 
 
 def unreadable(read: SweepText) -> InvalidSpecError:

@@ -10,7 +10,7 @@ import hashlib
 
 from sqlalchemy import Connection, delete, func, inspect, select, text
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.tables import events, metadata, scheduler_lease, service
 from podium.db.schema.unfinished_copy import COPYING, is_unfinished

@@ -22,11 +22,12 @@ from podium.db.copies import copy_marker, table_copy
 from podium.db.copies.dialect_value_conversion import TargetValues
 from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema import database_binding
-from podium.db.schema.database_url import database_url
+from podium.db.schema.database import Database
 from podium.db.schema.dialect import is_postgres
-from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import create
+from podium.db.schema.postgres_url_source import database_url
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import metadata
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
@@ -138,7 +139,7 @@ def _sqlite(path: Path, *, create_it: bool) -> Iterator[Place]:
 @contextmanager
 def _postgres(url: str, *, create_it: bool, service: str | None = None) -> Iterator[Place]:
     from podium.db.schema.postgres_database import PostgresDatabase
-    from podium.db.schema.postgres_schema import migrate_postgres
+    from podium.db.schema.postgres_migration import migrate_postgres
 
     database = PostgresDatabase(url, service=service)
     try:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from podium.db.schema.database_backup import backup
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
+from podium.db.schema.online_backup import backup
+from podium.db.schema.sqlite_database import SqliteDatabase
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,15 @@ def sqlite_snapshot(path: Path, folder: Path) -> Iterator[DatabaseSnapshot]:
 @contextmanager
 def postgres_snapshot(url: str, folder: Path) -> Iterator[DatabaseSnapshot]:
     """A file of `pg_dump` in `folder`, with the rows of one transaction. Raises `DatabaseError`."""
-    from podium.db.copies import postgres_programs
+    from podium.db.copies import pg_dump_and_restore
     from podium.db.schema.postgres_database import PostgresDatabase
 
     file, live = folder / "podium.pgdump", PostgresDatabase(url)
     try:
         with ExitStack() as reading:
             connection = reading.enter_context(live.read())
-            name = postgres_programs.exported_snapshot(connection)
-            postgres_programs.dump(url, file, snapshot=name)
+            name = pg_dump_and_restore.exported_snapshot(connection)
+            pg_dump_and_restore.dump(url, file, snapshot=name)
             yield DatabaseSnapshot("postgresql", file, connection, live, reading.close)
     finally:
         live.close()

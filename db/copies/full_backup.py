@@ -19,13 +19,13 @@ from pathlib import Path
 
 from sqlalchemy import select, text
 
-from podium.db.copies import backup_contents
-from podium.db.copies.backup_files import BackupFiles
+from podium.db.copies import snapshot_file_list
+from podium.db.copies.backup_file_copy import BackupFiles
 from podium.db.copies.backup_manifest import Manifest
 from podium.db.copies.backup_repository import BackupRepository
 from podium.db.copies.database_snapshot import DatabaseSnapshot, postgres_snapshot, sqlite_snapshot
-from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
+from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.tables import service
 from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.file_store.object_store_url import load_credentials
@@ -68,9 +68,9 @@ def full_backup(
         name = rows.execute(select(service.c.name)).scalar_one()
         schema = rows.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
         refuse_unfinished(str(data.root), schema)
-        named = backup_contents.named_files(rows, data)
-        others = list(backup_contents.other_files(rows, data, datasets=datasets))
-        blocks = backup_contents.data_sets(rows)
+        named = snapshot_file_list.named_files(rows, data)
+        others = list(snapshot_file_list.other_files(rows, data, datasets=datasets))
+        blocks = snapshot_file_list.data_sets(rows)
         taken.end_reading()
         repository.claim(name)
         repository.scan()

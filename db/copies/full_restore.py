@@ -20,11 +20,12 @@ from sqlalchemy import Connection, delete
 from podium.db.copies.backup_manifest import BackedUpFile, Manifest, RemovedFile
 from podium.db.copies.backup_repository import BackupRepository
 from podium.db.schema import dialect
+from podium.db.schema.database import Database
 from podium.db.schema.database_binding import DatabaseBinding
-from podium.db.schema.database_url import database_url
-from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.error_exit import exit_with_message
+from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.schema_version import known_schema
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.sweep.file_store.object_store_url import load_credentials
 from podium.sweep.runtime.atomic_files import write_atomic
@@ -126,10 +127,10 @@ def _restore_database(
 
 
 def _restore_postgres(url: str, file: Path, manifest: Manifest, data: DataDirectory, url_file: str) -> None:
-    from podium.db.copies import postgres_programs
+    from podium.db.copies import pg_dump_and_restore
     from podium.db.schema.postgres_database import PostgresDatabase
 
-    postgres_programs.restore(url, file)
+    pg_dump_and_restore.restore(url, file)
     database = PostgresDatabase(url)
     _write_removed(database, manifest)
     DatabaseBinding(manifest.service, database.name, url_file).save(data)

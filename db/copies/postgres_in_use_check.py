@@ -6,7 +6,7 @@ import time
 
 from sqlalchemy import text
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.values.errors import DatabaseError
 
 CLOSING_S = 1.0  # after which a connection is not one that is being closed

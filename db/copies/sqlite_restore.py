@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from podium.db.schema.database_backup import backup
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.integrity_check import check
+from podium.db.schema.online_backup import backup
 from podium.db.schema.schema_version import known_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, text
 
 from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
-from podium.sweep.file_store import artifact_client
+from podium.sweep.file_store import object_store_fetch_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.attempt_processes import attempt_processes
 from podium.sweep.runtime.layout import DataDirectory
@@ -188,7 +188,7 @@ def _artifact_problem(row: Row[Any], path: Path, data: DataDirectory) -> str:
 
 def _stored_problem(row: Row[Any], path: Path, data: DataDirectory) -> str:
     """Compares a file that is not on the disk with size and hash in the object store; the content is not read."""
-    found = artifact_client.stored(data, path)
+    found = object_store_fetch_client.stored(data, path)
     if found is None:
         return f"{path} is missing"
     return "" if found == (row.size_bytes, row.sha256) else f"{path} has another content in the object store"

@@ -19,13 +19,14 @@ from pathlib import Path
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from podium.db.integrity import file_checks, node_checks, notification_checks, row_checks
+from podium.db.integrity import file_checks, node_checks, row_checks, undelivered_notifications
 from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.integrity.services_in_use import services_in_use
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database_of
 from podium.db.schema.schema_version import known_schema, newest_schema
-from podium.sweep.runtime.disk_space import disk_space
+from podium.db.schema.sqlite_database import SqliteDatabase
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
@@ -99,8 +100,8 @@ def _find_breaches(
         _check_schema(connection, database)
         found = [*row_checks.integrity_problems(connection), *row_checks.breaches(connection)]
         found += file_checks.leftovers(connection, data)
-        found += notification_checks.failing_targets(connection)
-        found += notification_checks.cursor_problems(connection)
+        found += undelivered_notifications.failing_targets(connection)
+        found += undelivered_notifications.cursor_problems(connection)
         services = services_in_use(connection, data)
         if services.running:
             found += file_checks.dead_attempts(connection, leads_here=services.leads_here)

@@ -17,9 +17,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DatabaseError as SqlError
 
 from podium.db.integrity import row_checks
-from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.postgres_database import PostgresDatabase
+from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.unfinished_copy import refuse_unfinished
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, text
 
 from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Invariant
-from podium.db.integrity.metric_checks import METRIC_RULES
+from podium.db.integrity.metric_summary_checks import METRIC_RULES
 from podium.db.integrity.population_interval_checks import INTERVAL_RULES
 from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials, scheduler_recovery

@@ -4,6 +4,8 @@ Runs in the api process, the process for nodes and the scheduler. What writes ro
 
 Modules:
     attempt_reader               Reads the attempts of trials, and which trials run
+    attempt_timeline             The attempts of a sweep's trials over time, each with the time before it in the queue,
+                                 as columns of JSON
     best_trials                  Reads the best trials of a sweep, and its Pareto front
     chart_points                 Trials of a sweep as columns of plain values for charts: all matches, or a sample
     curve_downsampling           Curves reduced to what a chart can show: fewer points, and the mean and the extremes of
@@ -22,7 +24,7 @@ Modules:
     importance_data              The data from which parameter importances are computed
     learning_curves              Downsampled learning curves of the trials of a sweep, the most relevant first
     metric_summary_columns       Figures of metrics as columns of trials, `min(val/loss)`: parsed, selected, sorted by
-    node_attempt_state           Whether an attempt runs on a node, which then may write its files
+    node_write_permission        Whether an attempt runs on a node, which then may write its files
     pending_trial_commands       Reads the requests and configurations of clients that the scheduler has not executed
                                  yet
     population_schedules         The intervals of a population, and the schedule of configurations that one trial has
@@ -31,9 +33,9 @@ Modules:
                                  palette
     scheduler_recovery           Reads the trials that the scheduler needs after a restart
     service_name                 The random name of the service, which a migration wrote
-    sweep_activity               The devices that sweeps use now, and the duration of their recent trials
     sweep_comparison             Several sweeps side by side: the history of the best value of each, and the trials of
                                  all in one table
+    sweep_devices_and_durations  The devices that sweeps use now, and the duration of their recent trials
     sweep_filter                 Filters of the list of sweeps, `project:vision tag:baseline -is:archived`, as SQL
                                  conditions
     trial_artifact_rows          Reads which files trials have saved
@@ -46,8 +48,6 @@ Modules:
     trial_study_queries          Reads the answers to the queries of `trial.study`: the best trial, pages of trials, a
                                  curve
     trial_table                  A window of a sweep's trials as columns, filtered and sorted
-    trial_timeline               The attempts of a sweep's trials over time, each with the time before it in the queue,
-                                 as columns of JSON
     trials_with_failure_message  The trials whose current attempt ended with a message, whatever the numbers, paths and
                                  addresses in it are
 """

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from podium.db.schema.tables import trial_values, trials
 from podium.db.stores import trial_reader
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.states import TrialState

@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, te
 from podium.db.queries.derived_trial_columns import DURATION_S, RUNNING_S
 from podium.db.queries.metric_summary_columns import MetricFigure
 from podium.db.schema.tables import attempts, trial_params, trials
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.megabytes import megabytes
 from podium.sweep.values.states import TrialState

@@ -11,7 +11,7 @@ from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
 from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trials
-from podium.sweep.values.failure_messages import first_line, location, normalized
+from podium.sweep.values.failure_message_normalization import first_line, location, normalized
 from podium.sweep.values.states import TrialState
 
 MAX_EXAMINED = 10_000  # failed trials, the newest ones

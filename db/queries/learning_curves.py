@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Row, exists, func, select, tex
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
 from podium.db.schema.tables import metrics, non_finite_metrics, trials
 from podium.db.stores import metrics as metric_points
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.states import TrialState
 
 MAX_RANKED = 500  # trials whose metric names are listed: the first ones shown

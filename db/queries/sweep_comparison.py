@@ -10,10 +10,10 @@ from sqlalchemy import Connection, and_, select
 from podium.db.queries.best_trials import best
 from podium.db.schema.tables import trials
 from podium.db.stores import metric_summaries, sweeps, trial_reader
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import ALL
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.states import TrialState
 

@@ -53,12 +53,12 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores import metric_summaries
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.sweeps import SweepRow, parameters_of
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.failure_messages import normalized
+from podium.sweep.values.failure_message_normalization import normalized
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialState
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.schema.tables import attempts, trials
-from podium.sweep.values.failure_messages import normalized
+from podium.sweep.values.failure_message_normalization import normalized
 
 
 def trials_with_message(connection: Connection, sweep_id: int, patterns: Collection[re.Pattern[str]]) -> list[int]:

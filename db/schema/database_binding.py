@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from podium.db.schema.database_url import VARIABLE
+from podium.db.schema.postgres_url_source import VARIABLE
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.db.schema.engine import WAL_SAFE, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import how_to_restore
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import WAL_SAFE, connect_read_only, sqlite_module
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.db.schema.unfinished_copy import refuse_unfinished
-from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.runtime.filesystem_type import filesystem_type_of, is_network, is_unreliable
 from podium.sweep.values.errors import DatabaseError
 

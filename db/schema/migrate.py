@@ -20,10 +20,10 @@ from alembic import command
 from alembic.config import Config
 from filelock import FileLock
 
-from podium.db.schema.database_backup import backup
-from podium.db.schema.engine import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.error_exit import exit_with_message
+from podium.db.schema.online_backup import backup
 from podium.db.schema.schema_version import BEFORE_UPGRADE, known_schema, newest_schema, restore_command
+from podium.db.schema.sqlite_database import SqliteDatabase, connect_read_only, sqlite_module
 from podium.db.schema.sqlite_errors import INACCESSIBLE, code_of, refusal
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from podium.db.schema.database import Database
 from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
-from podium.db.schema.database_url import database_url
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.schema_version import require_current
-from podium.db.schema.transaction_progress import OnProgress
+from podium.db.schema.sqlite_database import SqliteDatabase
+from podium.db.schema.transaction_observer import OnProgress
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError

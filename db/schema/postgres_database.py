@@ -25,9 +25,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.pool import QueuePool
 
-from podium.db.schema.engine import BUSY_S
 from podium.db.schema.postgres_errors import is_dropped, refusal, where
-from podium.db.schema.transaction_progress import OnProgress, report_progress
+from podium.db.schema.sqlite_database import BUSY_S
+from podium.db.schema.transaction_observer import OnProgress, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError, TooSlowError, WrongDatabaseError
 
@@ -95,7 +95,7 @@ class _Progress:
 
 
 class PostgresDatabase:
-    """A PostgreSQL database in one process. See `podium.db.schema.engine.Database`."""
+    """A PostgreSQL database in one process. See `podium.db.schema.sqlite_database.Database`."""
 
     def __init__(
         self,

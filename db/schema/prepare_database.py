@@ -13,9 +13,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from podium.db.schema.database_url import database_url
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import MigrationResult, migrate
+from podium.db.schema.postgres_url_source import database_url
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
 
@@ -31,7 +31,7 @@ def prepare(data: DataDirectory, url_file: Path | None, remembered: str = "") ->
     if url_file is None:
         return migrate(data.database)
     from podium.db.schema.postgres_binding import bind, check  # only with PostgreSQL: imports psycopg
-    from podium.db.schema.postgres_schema import migrate_postgres
+    from podium.db.schema.postgres_migration import migrate_postgres
 
     url = database_url(url_file)
     check(data, url)

@@ -10,7 +10,8 @@ import importlib.resources
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.unfinished_copy import refuse_unfinished
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError

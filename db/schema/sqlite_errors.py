@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from podium.db.schema.lock_holders import holders
-from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 
 _PRIMARY = 0xFF  # the low byte of an extended code is the primary code

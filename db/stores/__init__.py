@@ -17,16 +17,18 @@ Modules:
     driver_statements                    Statements that are given to the driver as text, compiled once for each kind of
                                          database
     ensemble_evaluations                 Evaluations of ensembles: queued by the api, run by the ensemble host
+    ensemble_host_lease                  The lease of the ensemble host: one row with an epoch that fences out a
+                                         replaced host
     ensemble_reader                      Reads ensembles, versions and members
     ensemble_writer                      Writes ensembles: create, add version, promote, roll back, stop, start, retire
     event_outbox                         The event outbox: a change and its event are one transaction, and clients
                                          follow events by id
+    feasible_trial_condition             The SQL condition of trials that violate no constraint
     fenced_database                      A database that refuses reads and writes when another process has taken over
-    host_lease                           The lease of the ensemble host: one row with an epoch that fences out a
-                                         replaced host
     id_list                              Lists of ids as one parameter of a statement
+    imported_sweep_writer                Stores imported trials as a finished sweep
     installed_packages                   Lists of packages installed at the submission of sweeps, stored once by hash
-    interval_checkpoints                 Which checkpoints of a population are no longer needed, and the record of
+    interval_checkpoint_retention        Which checkpoints of a population are no longer needed, and the record of
                                          removed ones
     leader_election                      Renews the lease of the service that leads, takes it when it has expired, or
                                          stands by
@@ -48,7 +50,6 @@ Modules:
                                          scheduler
     sweep_command_writer                 Commands of clients for sweeps, validated and written in one transaction:
                                          pause, stop, extend
-    sweep_imports                        Stores imported trials as a finished sweep
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and
                                          the archive
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
@@ -56,7 +57,6 @@ Modules:
     trial_annotations                    Notes and tags of trials
     trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
-    trial_feasibility                    The SQL condition of trials that violate no constraint
     trial_intervals                      Intervals of the trials of populations: what each starts from, and how it ended
     trial_params                         Reads the parameters of trials, and their distributions
     trial_reader                         Reads trials with parameters, values, tags and the current attempt

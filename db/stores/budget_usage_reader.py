@@ -6,8 +6,8 @@ from sqlalchemy import Connection, func, select, tuple_
 
 from podium.db.schema.tables import trials
 from podium.db.stores.attempt_totals import AttemptTotals, device_s
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, BudgetUsage, CountedTrial
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 

@@ -26,8 +26,8 @@ from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
-from podium.sweep.values.device_drain import DeviceDrain, drains_of
 from podium.sweep.values.device_state import DeviceState, RecordedState
+from podium.sweep.values.drained_devices import DeviceDrain, drains_of
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
 

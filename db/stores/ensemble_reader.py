@@ -25,7 +25,7 @@ from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replic
 from podium.ensemble.values.ensemble_spec import DEFAULT_MAX_LOSS_INCREASE, Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState
 from podium.ensemble.values.member_candidate import TrialFiles
-from podium.ensemble.values.member_precision import MeasuredPrecision
+from podium.ensemble.values.precision_selection import MeasuredPrecision
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import SweepState
 

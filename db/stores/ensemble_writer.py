@@ -21,8 +21,8 @@ from podium.db.stores.ensemble_reader import EnsembleRow, get
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.replicas import change as change_replica
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
-from podium.ensemble.values.member_precision import MeasuredPrecision
 from podium.ensemble.values.new_version import NewVersion
+from podium.ensemble.values.precision_selection import MeasuredPrecision
 from podium.sweep.values.errors import ConflictError
 
 MIXED = "mixed"  # the precision of a version whose members have different ones

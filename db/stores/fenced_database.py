@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from sqlalchemy import Connection
 
-from podium.db.schema.engine import Database
-from podium.db.stores import host_lease
+from podium.db.schema.database import Database
+from podium.db.stores import ensemble_host_lease
 from podium.sweep.values.errors import FencedError
 
 
@@ -23,12 +23,12 @@ def fenced_for_host(
     if not leader_epoch:
         return database
     with database.write() as connection:
-        epoch = host_lease.take(connection, holder, at, leader_epoch=leader_epoch)
-    return FencedDatabase(database, lambda connection: host_lease.check(connection, epoch), on_fenced)
+        epoch = ensemble_host_lease.take(connection, holder, at, leader_epoch=leader_epoch)
+    return FencedDatabase(database, lambda connection: ensemble_host_lease.check(connection, epoch), on_fenced)
 
 
 class FencedDatabase:
-    """See `podium.db.schema.engine.Database`."""
+    """See `podium.db.schema.sqlite_database.Database`."""
 
     def __init__(
         self, database: Database, check: Callable[[Connection], None], on_fenced: Callable[[FencedError], None]

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import leader_lease
 from podium.db.stores.leader_lease import Contender, Lease
 from podium.sweep.values.errors import DatabaseError

@@ -14,8 +14,8 @@ from podium.db.schema.tables import (
     sweeps,
     trials,
 )
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.retention_plan import MODEL
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.member_candidate import TrialFiles
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import NotFoundError

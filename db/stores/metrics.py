@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, func, select, text
 
 from podium.db.schema.dialect import DialectText
-from podium.db.schema.engine import sqlite_module
+from podium.db.schema.sqlite_database import sqlite_module
 from podium.db.schema.tables import metrics, non_finite_metrics
 from podium.db.stores import metric_summaries
 from podium.db.stores.driver_statements import DriverText, RowInsert

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Row, insert, select, update
 from podium.db.schema.tables import sweep_predecessors, sweeps, trial_params, trials
 from podium.db.stores import event_outbox, warm_starts
 from podium.db.stores.event_outbox import NewEvent
-from podium.db.stores.trial_feasibility import FEASIBLE
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.trial_params import params_of
 from podium.sweep.lifecycle.database_changes import SweepReleased
-from podium.sweep.lifecycle.held_sweeps import (
+from podium.sweep.lifecycle.predecessor_release import (
     BestTrial,
     HeldSweep,
     Predecessor,

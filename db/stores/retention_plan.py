@@ -39,8 +39,8 @@ from podium.db.schema.tables import (
 from podium.db.schema.tables import events as events_table
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
-from podium.db.stores.trial_feasibility import FEASIBLE
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.runtime.attempt_directory import ARTIFACTS

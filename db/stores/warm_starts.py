@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, 
 from podium.db.schema.tables import metrics, trial_params, trial_values, trials, warm_trials
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import sweeps, trial_values_constraints_attributes
-from podium.db.stores.trial_feasibility import FEASIBLE
+from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.trial_params import distributions_of, params_of
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.lifecycle.warm_start_compatibility import WarmStart, incompatible_objectives, select_trials

@@ -14,9 +14,9 @@ from safetensors import safe_open
 
 from podium.ensemble.values.ensemble_spec import Split, Task
 from podium.ensemble.values.member_candidate import TrialFiles
-from podium.sweep.data import datasets
-from podium.sweep.data.datasets import Dataset
-from podium.sweep.file_store import artifact_client
+from podium.sweep.data import memory_mapped_datasets
+from podium.sweep.data.memory_mapped_datasets import Dataset
+from podium.sweep.file_store import object_store_fetch_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import check_regular, display_path, sha256_of
@@ -59,9 +59,9 @@ class Architecture:
         """Load the data set it was trained with. Raises `EnsembleError` if its rows have changed."""
         assert self.data is not None
         try:
-            data = datasets.load(self.data, self.split, cache)
+            data = memory_mapped_datasets.load(self.data, self.split, cache)
         except ChangedDataError:  # modification times do not matter here: the hash
-            data = datasets.load({**self.data, "source": None}, self.split, cache)
+            data = memory_mapped_datasets.load({**self.data, "source": None}, self.split, cache)
         if self.rows_sha256 not in (None, data.sha256):
             raise EnsembleError(
                 f"the rows of {data.name} have changed since the trials were trained; restore the source, or post rows "
@@ -109,7 +109,7 @@ def read_architecture(path: Path, data: DataDirectory | None = None) -> Architec
 def _metadata(path: Path, data: DataDirectory | None) -> dict[str, str]:
     """Raises `OSError`, `EnsembleError`, and the exceptions of safetensors for a damaged file."""
     try:
-        stored = None if data is None else artifact_client.header(data, path)
+        stored = None if data is None else object_store_fetch_client.header(data, path)
     except FileStoreError as error:
         raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
     if stored is not None:
@@ -185,7 +185,7 @@ def check_model(path: Path, sha256: str, data: DataDirectory) -> None:
 def _ensure(data: DataDirectory, path: Path) -> None:
     """Fetch a file that is only in the object store. Raises `EnsembleError`."""
     try:
-        artifact_client.ensure(data, path)
+        object_store_fetch_client.ensure(data, path)
     except (FileStoreError, OSError) as error:
         raise EnsembleError(f"cannot read {display_path(path)}: {error}") from error
 

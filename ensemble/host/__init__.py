@@ -3,7 +3,7 @@
 Runs in the host process; `main` is its entry point.
 
 Modules:
-    background_thread             Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished
+    background_task_runner        Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished
                                   sweeps
     cluster_worker_launcher       Launches workers on this machine or on nodes, through the agents of these
     ensemble_status               The status of an ensemble, derived from the states of its replicas

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_evaluations, ensemble_reader
 from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.ensemble.host.evaluator import Evaluator

@@ -28,9 +28,9 @@ from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransp
 from podium.ensemble.scoring.evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split
 from podium.ensemble.values.used_splits import used_splits
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
-from podium.sweep.data.datasets import SplitInputs
+from podium.sweep.data.memory_mapped_datasets import SplitInputs
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.runtime.service_settings import ServiceSettings

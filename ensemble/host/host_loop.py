@@ -2,7 +2,7 @@
 
 All state can be rebuilt from the database and the running workers: after a restart, the host adopts the workers that
 are alive and replaces the others. Slow work runs elsewhere, so that a failed replica is replaced immediately: networks
-are loaded in the workers; building and evaluating run in `podium.ensemble.host.background_thread`.
+are loaded in the workers; building and evaluating run in `podium.ensemble.host.background_task_runner`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of

@@ -9,12 +9,12 @@ import os
 import signal
 import sys
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes
 from podium.db.stores.fenced_database import fenced_for_host
 from podium.ensemble.building.version_building import VersionBuilder
-from podium.ensemble.host.background_thread import BackgroundThread
+from podium.ensemble.host.background_task_runner import BackgroundThread
 from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
 from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator

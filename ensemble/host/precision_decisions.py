@@ -6,14 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_reader, ensemble_writer
 from podium.db.stores.ensemble_reader import MemberRow, VersionRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Split
-from podium.ensemble.values.member_precision import MeasuredPrecision, choose
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.values.precision_selection import MeasuredPrecision, choose
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
 from podium.sweep.runtime.service_settings import ServiceSettings, available_cores
 from podium.sweep.values.errors import EnsembleError

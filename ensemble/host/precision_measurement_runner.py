@@ -8,17 +8,17 @@ import threading
 import time
 from collections.abc import Callable
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import devices
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
-from podium.sweep.process_template.template_client import ForkedProcess
+from podium.sweep.process_template.template_forked_process import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
+from podium.sweep.runtime.serve_environment import user_environment
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.device import is_remote
 from podium.sweep.values.errors import EnsembleError
 
-ENTRY = "podium.ensemble.worker.precision_measurement"
+ENTRY = "podium.ensemble.worker.precision_measurement_process"
 TIMEOUT_S = 180.0
 _POLL_S = 0.5
 log = logging.getLogger("podium.precision")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_outbox, nodes, replicas
 from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.building.saved_trial_outputs import model_path
@@ -27,7 +27,7 @@ from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component_lifecycle import wake_component
 from podium.sweep.runtime.layout import DataDirectory

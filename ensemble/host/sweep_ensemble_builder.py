@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_reader, ensemble_writer, member_candidates, sweeps
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.weights_lock import hold_weights
+from podium.sweep.runtime.weights_removal_lock import hold_weights
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import DatabaseError, PodiumError
 

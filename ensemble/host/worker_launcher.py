@@ -20,10 +20,10 @@ from pathlib import Path
 
 from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import COMPILE, EXIT, PING, Phase, WorkerReport
-from podium.sweep.process_template.template_client import ForkedProcess
+from podium.sweep.process_template.template_forked_process import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.user_environment import user_environment
+from podium.sweep.runtime.serve_environment import user_environment
 from podium.sweep.values.errors import EnsembleError
 
 ENTRY = "podium.ensemble.worker.worker_process"

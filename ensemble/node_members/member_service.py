@@ -29,7 +29,7 @@ from podium.ensemble.host.node_worker_messages import (
 )
 from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.worker.control_messages import EXIT, Phase, TlsListening
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.runtime.certificate_pin import fingerprint, listening_context, read_certificate
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.values.errors import DamagedFileError, EnsembleError, MissingFileError, PodiumError
@@ -66,7 +66,7 @@ class MemberService:
     Args:
         listening: Where workers listen; this service has one port of theirs.
         launcher: Starts workers.
-        fetch: Fetches a model file; see `podium.ensemble.node_members.member_files`.
+        fetch: Fetches a model file; see `podium.ensemble.node_members.model_file_cache`.
         silent_s: How long the host may be silent until its connection is lost.
     """
 

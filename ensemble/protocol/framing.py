@@ -1,7 +1,7 @@
 """Messages of several frames on a byte stream: a Unix socket, or TLS on TCP; gateway and worker processes.
 
 A message is the number of its frames and the length of each, as unsigned 32-bit integers in network order, and then the
-frames. An endpoint is `unix:` and the path of a socket, or that of `podium.ensemble.protocol.tls_endpoint`.
+frames. An endpoint is `unix:` and the path of a socket, or that of `podium.ensemble.protocol.remote_worker_endpoint`.
 """
 
 from __future__ import annotations

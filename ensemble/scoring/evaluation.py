@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.scoring import combination_fitting, score_input_checks
-from podium.ensemble.scoring.best_member_comparison import Comparison, compare_labels, compare_values
 from podium.ensemble.scoring.calibration_error import ReliabilityBin, calibration_error, equal_mass, equal_width
 from podium.ensemble.scoring.combine import combine, uncertainty
 from podium.ensemble.scoring.missing_member_scores import Degradation, degradation
+from podium.ensemble.scoring.predictor_comparison import Comparison, compare_labels, compare_values
 from podium.ensemble.scoring.scores import (
     ClassificationScores,
     Predictions,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.scoring.best_member_comparison import (
+from podium.ensemble.scoring.predictor_comparison import (
     Interval,
     McNemar,
     hits_difference_ci95,

@@ -1,7 +1,8 @@
 """The aggregator: sends each request to every member and combines the replies that arrive by the deadline.
 
 Runs in the event loop of the gateway process, which it never blocks. In-graph ensembles use the same path, with one
-replica that answers for all members. Time and sockets are accessed through the ports in `transport`, which tests fake.
+replica that answers for all members. Time and sockets are accessed through the ports in `unix_socket_transport`, which
+tests fake.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.deadline_margin import DeadlineMargin
 from podium.ensemble.serving.input_feature_statistics import InputFeatureStatistics
-from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
+from podium.ensemble.serving.replica_latency import LatencyWindow
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
 from podium.ensemble.serving.replica_link_pool import ReplicaLinks, is_warming
 from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.serving.served_ensembles import ServedEnsembles
-from podium.ensemble.serving.transport import LoopTimer, SocketTransport, Timer, Transport
+from podium.ensemble.serving.unix_socket_transport import LoopTimer, SocketTransport, Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 

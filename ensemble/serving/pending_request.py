@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from podium.ensemble.protocol.prediction_messages import Reply
 from podium.ensemble.serving.replica_link import ReplicaLink
-from podium.ensemble.serving.transport import Cancellable
+from podium.ensemble.serving.unix_socket_transport import Cancellable
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 

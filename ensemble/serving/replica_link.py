@@ -22,8 +22,8 @@ from podium.ensemble.protocol.prediction_messages import (
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import CircuitBreaker
-from podium.ensemble.serving.latency_statistics import LatencyStatistics, LatencyWindow
-from podium.ensemble.serving.transport import Timer, Transport
+from podium.ensemble.serving.replica_latency import LatencyStatistics, LatencyWindow
+from podium.ensemble.serving.unix_socket_transport import Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Replica
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from podium.ensemble.protocol.prediction_messages import Reply, Request
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.latency_statistics import LatencyWindow
 from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.prediction_from_replies import check_reply
+from podium.ensemble.serving.replica_latency import LatencyWindow
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, ReplicaLink, probe_rows
 from podium.ensemble.serving.replica_sets import workers_of
-from podium.ensemble.serving.transport import Timer, Transport
+from podium.ensemble.serving.unix_socket_transport import Timer, Transport
 from podium.ensemble.values.ensemble_snapshot import Replica, Snapshot
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus

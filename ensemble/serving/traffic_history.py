@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts, MemberCounts
-from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
 from podium.ensemble.serving.latency_histogram import Histogram
 from podium.ensemble.values.prediction import Outcome
 

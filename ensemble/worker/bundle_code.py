@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from podium.sweep.networks.flat_input_adapter import Build
+from podium.sweep.networks.ensemble_network_adapter import Build
 from podium.sweep.values.code_references import is_reference
 from podium.sweep.values.errors import EnsembleError
 

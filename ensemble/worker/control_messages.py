@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 
 COMPILE = "PODIUM_COMPILE"  # set to 1 to also try compiled plans in-graph; each takes many seconds to prepare
 

@@ -36,7 +36,7 @@ from podium.ensemble.worker.plan_selection import (
     PlanState,
     Samples,
 )
-from podium.sweep.networks.flat_input_adapter import check_rows
+from podium.sweep.networks.ensemble_network_adapter import check_rows
 
 THREAD_S = 0.4  # to choose the number of threads for one batch size
 THREAD_ROUNDS = (3, 30)  # minimum and maximum

@@ -15,11 +15,11 @@ from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.worker import int8_linear, network_stages, precision_conversion, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import models, weight_files
-from podium.sweep.networks.flat_input_adapter import check_rows
+from podium.sweep.networks.ensemble_network_adapter import check_rows
 from podium.sweep.values.errors import EnsembleError
 
 __all__ = ["InGraphNetwork", "ModelFile", "ServingModule", "SingleNetwork", "load"]

@@ -8,7 +8,7 @@ from torch import nn
 from podium.ensemble.values.ensemble_spec import FLOAT16_ON_CPU, Precision
 from podium.ensemble.worker import int8_linear
 from podium.sweep.networks import models
-from podium.sweep.networks.flat_input_adapter import FlatInputAdapter
+from podium.sweep.networks.ensemble_network_adapter import FlatInputAdapter
 from podium.sweep.values.errors import EnsembleError
 
 _COMPUTED_IN_FLOAT32 = (

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 
 from podium.ensemble.values.ensemble_spec import Precision
-from podium.ensemble.values.member_precision import PrecisionFigures, figures_from
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.values.precision_selection import PrecisionFigures, figures_from
+from podium.ensemble.worker.model_file_spec import ModelFile
 
 MAX_ROWS = 4096  # of a split that are measured
 

@@ -13,7 +13,7 @@ import time
 
 from podium.ensemble.protocol.framing import framed
 from podium.ensemble.protocol.prediction_messages import Frames
-from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, HeartbeatReader, encrypted_together
+from podium.ensemble.protocol.remote_worker_endpoint import HEARTBEAT, HeartbeatReader, encrypted_together
 from podium.ensemble.worker.gateway_connection import GatewayConnection
 
 _READ_BYTES = 1 << 18

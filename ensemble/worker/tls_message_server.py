@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from podium.ensemble.protocol.tls_endpoint import TlsEndpoint
+from podium.ensemble.protocol.remote_worker_endpoint import TlsEndpoint
 from podium.ensemble.worker.control_messages import TlsListening
 from podium.ensemble.worker.gateway_connection import GatewayConnection
 from podium.ensemble.worker.message_server import MAX_UNSENT_BYTES, MessageServer

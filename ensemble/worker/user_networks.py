@@ -13,9 +13,9 @@ from torch import nn
 
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.worker import bundle_code
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.networks import weight_files
-from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, build_network
+from podium.sweep.networks.ensemble_network_adapter import FlatInputAdapter, build_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.saved_network_manifest import ANSWERS, EXAMPLE, NetworkManifest, NotExportable, read_header

@@ -17,14 +17,14 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.worker import forked_process_setup, plan_preparation, plan_transfer
+from podium.ensemble.worker import background_plan_preparation, forked_process_setup, plan_transfer
+from podium.ensemble.worker.background_plan_preparation import PlanPreparation
 from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
+from podium.ensemble.worker.inference_server import WorkerServer
 from podium.ensemble.worker.network_loading import SingleNetwork, load
-from podium.ensemble.worker.plan_preparation import PlanPreparation
 from podium.ensemble.worker.plan_selection import BACKGROUND_WARM_S
-from podium.ensemble.worker.report_server import ReportServer
-from podium.ensemble.worker.worker_server import WorkerServer
+from podium.ensemble.worker.state_reporter import ReportServer
 from podium.sweep.values.errors import EnsembleError
 
 log = logging.getLogger("podium.worker")
@@ -139,7 +139,7 @@ def _warm(
 
 def _prepare(network: InGraphNetwork, assignment: WorkerAssignment, own_threads: int) -> PlanPreparation | None:
     """Start to prepare the plans in a forked process; None if a forked process cannot compute."""
-    if not (network.may_prepare_later and plan_preparation.can_fork(own_threads)):
+    if not (network.may_prepare_later and background_plan_preparation.can_fork(own_threads)):
         log.info(
             "the plans are prepared before the worker is ready: it uses a GPU, or its networks have started threads"
         )

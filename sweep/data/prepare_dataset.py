@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from podium.sweep.data.datasets import prepare_cache
+from podium.sweep.data.memory_mapped_datasets import prepare_cache
 from podium.sweep.values.errors import DataError
 
 

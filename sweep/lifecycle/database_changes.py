@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.sweep.lifecycle.held_sweeps import FixedValues
+from podium.sweep.lifecycle.predecessor_release import FixedValues
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.running_sweep_warnings import WarningCode
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Sampled, Saved, Started
 from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.sweep_warning_checks import WarningCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.data.splits import Rows
 
 EVALUATION_ROWS = 4096

@@ -3,8 +3,8 @@
 One process per node, started by the guardian of the node; slots reach it through a Unix socket.
 
 Modules:
-    agent                 Answers the requests of the slots of a node for files, in one thread per request
     file_downloads        Fetches the code, the data and the checkpoints of attempts from the head, each once per node
+    file_request_server   Answers the requests of the slots of a node for files, in one thread per request
     file_uploads          Sends the files of one attempt: its log and checkpoints while it runs, the others at its end
     leftover_files        What attempts that are over have left on a node although it was to be removed
     main                  Entry point of the node agent: `python -P -m podium.sweep.node_agent.main FILE`, started by

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.data.data_cache import get_or_build
-from podium.sweep.data.datasets import cache_folder
+from podium.sweep.data.memory_mapped_datasets import cache_folder
 from podium.sweep.file_store.file_keys import attempt_folder, newest_checkpoint
 from podium.sweep.file_store.file_store_interface import FileStore
 from podium.sweep.runtime.attempt_directory import AttemptDirectory, attempt_of_folder

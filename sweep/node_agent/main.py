@@ -14,18 +14,18 @@ from pathlib import Path
 import httpx2
 
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
-from podium.ensemble.node_members.member_files import MemberFiles
 from podium.ensemble.node_members.member_service import MemberService
+from podium.ensemble.node_members.model_file_cache import MemberFiles
 from podium.ensemble.worker.control_messages import TlsListening
-from podium.sweep.file_store.head_store import TIMEOUT_S, HeadFileStore
-from podium.sweep.file_store.node_file_store import DirectFileStore, NodeFileStore
+from podium.sweep.file_store.head_and_object_store import DirectFileStore, NodeFileStore
+from podium.sweep.file_store.https_store import TIMEOUT_S, HeadFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
-from podium.sweep.node_agent.agent import AgentServer, NodeAgent
+from podium.sweep.node_agent.file_request_server import AgentServer, NodeAgent
 from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.certificate_pin import ssl_context
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
 
 log = logging.getLogger("podium.node_agent")

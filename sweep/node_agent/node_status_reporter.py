@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent.leftover_files import Left
 from podium.sweep.protocol.node_reports import NodeReport
-from podium.sweep.runtime.node_settings import LEAVE, REFUSED, NodeSettings
+from podium.sweep.runtime.joined_node_settings import LEAVE, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.values.errors import PodiumError, UnauthorizedError

@@ -4,12 +4,12 @@ Runs in the user's process, and in trial processes.
 
 Modules:
     asynchronous               Asynchronous data parallel training with parameter servers
-    gradient_compression       Gradients in bfloat16 between ranks
+    bfloat16_gradients         Gradients in bfloat16 between ranks
     parameter_server           Serves a shard of the parameters to all replicas, with a thread for each of them
     parameter_server_client    How a replica reaches a parameter server: in its own process, or in another rank
     parameter_server_messages  Messages between a replica and a parameter server, by send and receive of the process
                                group
-    parameter_server_replica   A replica whose parameters are on parameter servers, and its training steps
+    parameter_server_worker    A replica whose parameters are on parameter servers, and its training steps
     parameter_shards           The parameters of an optimizer as flat tensors, divided over servers
     pipeline                   Model parallel training: the layers of a network over several ranks, by torch's
                                pipelining

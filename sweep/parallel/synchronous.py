@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from podium.sweep.parallel import gradient_compression
+from podium.sweep.parallel import bfloat16_gradients
 from podium.sweep.parallel.process_group import Group, copy_from_first
 from podium.sweep.values.errors import ParallelError
 
@@ -40,10 +40,10 @@ class Synchronous:
         *,
         compression: torch.dtype | None = None,
     ) -> None:
-        gradient_compression.check(compression, model)
+        bfloat16_gradients.check(compression, model)
         self.model = DistributedDataParallel(model)
         if compression is not None:
-            self.model.register_comm_hook(None, gradient_compression.bfloat16_hook)
+            self.model.register_comm_hook(None, bfloat16_gradients.bfloat16_hook)
         self.global_step = 0
         self._optimizer = optimizer
         self._forwards = _ForwardCount()

@@ -3,7 +3,8 @@
 `template_process` runs as a process of its own below Ray's guardian; clients are slots and the ensemble host.
 
 Modules:
-    template_client    A process that the process template forks on request
-    template_launcher  Starts the process template and restarts it when it has exited
-    template_process   Imports torch once, then forks the processes of a node: fork servers, members and Ray workers
+    template_forked_process  A process that the process template forks on request
+    template_launcher        Starts the process template and restarts it when it has exited
+    template_process         Imports torch once, then forks the processes of a node: fork servers, members and Ray
+                             workers
 """

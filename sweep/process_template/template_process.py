@@ -38,7 +38,7 @@ from podium.sweep.protocol.process_template_messages import (
     decode_request,
     encode_reply,
 )
-from podium.sweep.runtime import huge_pages
+from podium.sweep.runtime import huge_page_collapse
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
@@ -349,7 +349,7 @@ def import_compiler() -> None:
 def share_memory() -> None:
     """Prepare the memory of this process for forks: children share these pages."""
     gc.collect()
-    huge_pages.collapse_memory()
+    huge_page_collapse.collapse_memory()
     gc.freeze()  # garbage collection in a child must not copy them
 
 

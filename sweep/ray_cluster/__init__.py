@@ -5,7 +5,7 @@ Only this room imports Ray. Runs in the component `ray` and in the scheduler, in
 Modules:
     completed_ray_calls        Finds the remote calls that have a result, without waiting
     daemon_timer               Calls a function later, in a thread that does not keep its process running
-    device_probe_count         How many probes a service should have pending, from what its sweeps need and what it has.
+    desired_probe_count        How many probes a service should have pending, from what its sweeps need and what it has.
                                Pure
     device_source              Which devices of a Ray cluster get slots: the interface that own and existing clusters
                                implement
@@ -13,17 +13,15 @@ Modules:
     existing_cluster_devices   The devices of an existing Ray cluster that this service has: found by probes
     existing_cluster_guardian  Runs the process template and the agent of a node of an existing Ray cluster under a
                                guardian
-    existing_cluster_raylet    The raylet by which a service joins an existing Ray cluster: without CPUs and GPUs, so
-                               that it gets no trials
     existing_cluster_timings   Waits and time limits of a service on an existing Ray cluster
     fenced_slot_kill           Kills slots, after it is confirmed that no other scheduler has taken over
     free_device_probe          A probe: an actor that waits for a free device of a Ray cluster, and tells on which node
                                it has got one
     node_guardian              Runs the raylet, the agent and the process template of a node under a guardian, like
-                               `ray_guardian` on the head
+                               `ray_head_guardian` on the head
     node_raylet                The raylet of a node that joins the Ray of another machine, with workers forked from a
                                template
-    node_supervisor_actor      An actor for each node of an existing Ray cluster: starts what slots need there, and ends
+    node_services_actor        An actor for each node of an existing Ray cluster: starts what slots need there, and ends
                                it with itself
     node_supervisors           The node supervisors of an existing Ray cluster: started, followed and ended, one for
                                each node
@@ -34,7 +32,7 @@ Modules:
     ray_connection_settings    How other processes reach this service's Ray: its address, its token, and their variables
     ray_gcs_storage            The folder of Ray's control store on the head of a cluster: with it, a restarted head has
                                its nodes again
-    ray_guardian               Runs Ray's head node and the process template under a guardian that leaves no process
+    ray_head_guardian          Runs Ray's head node and the process template under a guardian that leaves no process
                                behind
     ray_head_process           Ray's head without its dashboard, its agents and its client server, and with workers
                                forked from a template
@@ -44,4 +42,6 @@ Modules:
     ray_worker_launcher        The command by which the raylet starts a Python worker: has it forked from the process
                                template
     ray_worker_template        Forks Ray's Python workers from a process that has imported Ray
+    zero_resource_raylet       The raylet by which a service joins an existing Ray cluster: without CPUs and GPUs, so
+                               that it gets no trials
 """

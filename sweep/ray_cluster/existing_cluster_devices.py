@@ -21,7 +21,7 @@ from ray.exceptions import RayError
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.ray_cluster.completed_ray_calls import answered
-from podium.sweep.ray_cluster.device_probe_count import KINDS, SlotCounts, needed_by_kind, probe_changes
+from podium.sweep.ray_cluster.desired_probe_count import KINDS, SlotCounts, needed_by_kind, probe_changes
 from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, ExistingClusterTimings
 from podium.sweep.ray_cluster.free_device_probe import create_probe, read_answer

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from podium.sweep.ray_cluster.ray_guardian import PREDECESSOR_S, guard
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.ray_cluster.ray_head_guardian import PREDECESSOR_S, guard
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
-from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
+from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
 
 AGENT = "podium.sweep.node_agent.main"
 

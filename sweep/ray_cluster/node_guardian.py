@@ -1,4 +1,4 @@
-"""Runs the raylet, the agent and the process template of a node under a guardian, like `ray_guardian` on the head.
+"""Runs the raylet, the agent and the process template of a node under a guardian, like `ray_head_guardian` on the head.
 
 `python -P -m podium.sweep.ray_cluster.node_guardian FILE`. It ends on SIGTERM, when `podium node join` exits
 (end-of-file on standard input), or when the raylet exits: the head has stopped, or has declared this node dead.
@@ -10,11 +10,11 @@ import os
 import sys
 from pathlib import Path
 
-from podium.sweep.ray_cluster.ray_guardian import guard
+from podium.sweep.ray_cluster.ray_head_guardian import guard
 from podium.sweep.ray_cluster.ray_slot_actor import NODE_ROOT
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.runtime.process_title import name_process
-from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
+from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET
 
 

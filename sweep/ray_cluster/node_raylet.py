@@ -14,7 +14,7 @@ from ray._private.parameter import RayParams
 from podium.sweep.ray_cluster.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
 from podium.sweep.ray_cluster.ray_nodes import NODE_LABEL
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 
 
 def parameters(settings: NodeSettings) -> RayParams:

@@ -15,7 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from podium.sweep.ray_cluster.completed_ray_calls import answered
 from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
-from podium.sweep.ray_cluster.node_supervisor_actor import (
+from podium.sweep.ray_cluster.node_services_actor import (
     NodeSupervisor,
     NodeSupervisorSettings,
     node_of_supervisor,

@@ -1,10 +1,10 @@
 """Ray's head without its dashboard, its agents and its client server, and with workers forked from a template.
 
-`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_guardian`. It does what
-`ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines, which
-takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts a
-dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is no option
-to disable them, and the metrics ports require no token. Podium uses none of them.
+`python -P -m podium.sweep.ray_cluster.ray_head_process FILE`, started by the guardian in `ray_head_guardian`. It does
+what `ray start --head --block` does. The module of that command also imports Ray's job, state and Serve command lines,
+which takes 1.5 s of processor time instead of 0.8 s. With `ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray
+starts a dashboard, a dashboard agent and a client server; it always starts an agent for runtime environments. There is
+no option to disable them, and the metrics ports require no token. Podium uses none of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
 from podium.sweep.ray_cluster import ray_worker_launcher
 from podium.sweep.ray_cluster.ray_gcs_storage import RayStore, StoreWatch
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
-from podium.sweep.runtime.disk_space import disk_space
+from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.runtime.process_trees import kill_descendants
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
 from podium.sweep.values.errors import ServiceError

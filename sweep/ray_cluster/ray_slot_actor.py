@@ -12,12 +12,12 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from podium.sweep.process_template.template_client import template_socket
+from podium.sweep.process_template.template_forked_process import template_socket
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.slot_messages import SlotDescription
 from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
+from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import available_cores
-from podium.sweep.runtime.user_environment import WITHHOLD_CREDENTIALS
 from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.device import device_name

@@ -60,7 +60,7 @@ class DataDirectory(ServicePaths):
 
     @property
     def weights_lock(self) -> Path:
-        """Held while an ensemble is being built; see `podium.sweep.runtime.weights_lock`."""
+        """Held while an ensemble is being built; see `podium.sweep.runtime.weights_removal_lock`."""
         return self.root / "weights.lock"
 
     @property

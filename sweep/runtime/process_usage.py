@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.runtime import memory_and_disk_usage
+from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.process_activity import cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
@@ -45,7 +45,7 @@ class ProcessTreeMeter:
 
         Without what processes share (the fork server's template, forked children), as `exactly` has found it last.
         """
-        self._resident = sum(map(memory_and_disk_usage.resident, pids))
+        self._resident = sum(map(attempt_resource_usage.resident, pids))
         return self._resident - self._shared if self._resident > self._shared else self._resident
 
     def is_due(self, allowed: float) -> bool:
@@ -58,7 +58,7 @@ class ProcessTreeMeter:
         Slow, and best called in a thread: the kernel walks all pages.
         """
         began_s = time.monotonic()
-        exact = sum(map(memory_and_disk_usage.proportional, pids))
+        exact = sum(map(attempt_resource_usage.proportional, pids))
         now_s = time.monotonic()
         self._shared = max(0, self._resident - exact)
         self._due_s = now_s + _REST * (now_s - began_s)

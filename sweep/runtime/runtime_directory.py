@@ -67,7 +67,7 @@ class RuntimeDirectory:
 
     @property
     def artifacts_socket(self) -> Path:
-        """Takes requests for files in the object store; see `podium.sweep.file_store.artifact_server`."""
+        """Takes requests for files in the object store; see `podium.sweep.file_store.object_store_fetch_server`."""
         return self.root / "artifacts.sock"
 
     def wake_socket(self, part: str) -> Path:

@@ -1,4 +1,4 @@
-"""The weight of a session among the sessions of the machine; the processes of attempts, Linux."""
+"""The CPU weight of a session among the sessions of the machine; the processes of attempts, Linux."""
 
 from __future__ import annotations
 

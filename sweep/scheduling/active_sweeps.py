@@ -11,8 +11,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialDropped,
     TrialRetried,
 )
-from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep

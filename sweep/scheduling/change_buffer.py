@@ -1,4 +1,4 @@
-"""Writes the scheduler's changes; if one cannot be written, all others are still written. Scheduler process.
+"""Buffers the scheduler's changes until they are written; one that cannot be written stops no other. Scheduler process.
 
 A change is skipped only because of its content. A `DatabaseError` means that the database rejects all writes for now,
 and all changes wait.

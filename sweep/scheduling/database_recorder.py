@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, trial_study_queries
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import (
     attempt_ranks,
     attempt_totals,
@@ -52,8 +52,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialRetried,
     UsageSampled,
 )
-from podium.sweep.lifecycle.held_sweeps import HeldSweep
 from podium.sweep.lifecycle.pending_commands import PendingCommands
+from podium.sweep.lifecycle.predecessor_release import HeldSweep
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError

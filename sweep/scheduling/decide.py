@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_inbox import (
+from podium.sweep.lifecycle.scheduler_messages import (
     Message,
     PruneDecision,
     SearchFailed,

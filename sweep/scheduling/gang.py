@@ -15,8 +15,8 @@ from podium.sweep.lifecycle.stored_sweeps import StoredRank
 from podium.sweep.spec.resources import Resources
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE
 from podium.sweep.values.device import GangDevice
+from podium.sweep.values.failure_cause_detection import is_lost_connection
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.failure_classification import is_lost_connection
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 

@@ -19,10 +19,11 @@ from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.scheduling.slots_per_attempt import SlotsPerAttempt, slots_per_attempt
 from podium.sweep.scheduling.sweep_budget import SweepBudget
 from podium.sweep.spec.program import FunctionProgram
-from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
+from podium.sweep.spec.search_method_registry import BRUTE_FORCE, CUSTOM
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
 from podium.sweep.values.device import Device
+from podium.sweep.values.running_sweep_warnings import ResultCheck, StopCheck, WarningCode
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
@@ -32,7 +33,6 @@ from podium.sweep.values.states import (
     check_sweep_transition,
 )
 from podium.sweep.values.sweep_wait_reason import Wait
-from podium.sweep.values.sweep_warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends when its search is exhausted
     BRUTE_FORCE: "all configurations were evaluated",

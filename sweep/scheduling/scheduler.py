@@ -16,12 +16,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotOpened, Wake
 from podium.sweep.lifecycle.scheduler_interfaces import Recorder, Searchers, SlotPool
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotOpened, Wake
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.action_executor import ActionExecutor
 from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.command_handler import CommandHandler
@@ -29,15 +28,16 @@ from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, 
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_space_gate import reports_full_disk
 from podium.sweep.scheduling.gang_event_handler import advance_gangs, next_due_s
-from podium.sweep.scheduling.gang_reservation import ReservationHolder
+from podium.sweep.scheduling.gang_reservation_and_backfill import ReservationHolder
 from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.search_action_executor import ActionExecutor
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
+from podium.sweep.scheduling.study_query_thread import StudyReader
 from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
 from podium.sweep.scheduling.trial_placement import explain_waits, place_trials, plan_asks
-from podium.sweep.scheduling.trial_study_thread import StudyReader
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
 TICK_S = 1.0  # between two reads of the database without a wake-up

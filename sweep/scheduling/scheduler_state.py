@@ -12,7 +12,7 @@ from podium.sweep.scheduling.device_availability import DeviceAvailability
 from podium.sweep.scheduling.device_ledger import DeviceLedger
 from podium.sweep.scheduling.disk_space_gate import DiskGate
 from podium.sweep.scheduling.fair_share import FairShare
-from podium.sweep.scheduling.gang_reservation import ReservationHolder
+from podium.sweep.scheduling.gang_reservation_and_backfill import ReservationHolder
 from podium.sweep.scheduling.live_trial import LiveTrial
 
 

@@ -10,11 +10,11 @@ from podium.sweep.lifecycle.database_changes import (
     SearchAttributesChanged,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_inbox import PruneDecision, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_messages import PruneDecision, TrialProposed, ValueSuggested
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.spec.define_by_run_parameters import check_definable
+from podium.sweep.spec.define_by_run_checks import check_definable
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import ENQUEUED_VALUES

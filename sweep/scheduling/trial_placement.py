@@ -1,12 +1,12 @@
-"""Decides the next trial of each free slot, the asks, and the reasons for waiting. Pure; scheduler process."""
+"""Places trials on free slots, plans the asks, and explains why sweeps and devices wait. Pure; scheduler process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.sweep.scheduling import gang_placement
+from podium.sweep.scheduling import gang_aware_placement
 from podium.sweep.scheduling.assignment_builder import assignment_of
-from podium.sweep.scheduling.attempt_start_decision import claims, start_attempt
+from podium.sweep.scheduling.attempt_start import claims, start_attempt
 from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -28,7 +28,7 @@ def place_trials(state: SchedulerState, now: Instant) -> Decision:
     if state.disk.reason:
         return decision
     if any(sweep.needs(state.ledger.slots_per_device).several for sweep in state.sweeps):
-        return gang_placement.place(state, now)
+        return gang_aware_placement.place(state, now)
     free = state.ledger.free()
     if not free:
         return decision
@@ -95,6 +95,6 @@ def explain_waits(state: SchedulerState, now: Instant) -> Decision:
         wait = sweep_wait_reason(sweep, list(state.ledger), state.disk.reason) if waits else None
         if sweep.state in (SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING):
             decision.changes.extend(sweep.explain(wait, now.wall_s))
-    reserved = gang_placement.reserved_devices(state)
+    reserved = gang_aware_placement.reserved_devices(state)
     decision.changes.extend(state.availability.explain(sweeps, state.disk.reason, now.wall_s, reserved))
     return decision

@@ -1,4 +1,4 @@
-"""The custom sampler of a sweep file, as one instance for the sweep. Search process.
+"""The user's custom sampler, loaded once for the whole sweep. Search process.
 
 Optuna's samplers are built again for each trial. A custom class may keep state in Python, so there is one instance,
 constructed when the process starts, which receives each ended trial. After a restart it is constructed again with the

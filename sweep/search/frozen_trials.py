@@ -13,7 +13,7 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_trial_states import CONSTRAINT, constraint_attributes, optuna_state
-from podium.sweep.spec.search_methods import BRUTE_FORCE
+from podium.sweep.spec.search_method_registry import BRUTE_FORCE
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params

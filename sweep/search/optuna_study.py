@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, Trial
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
-from podium.sweep.search.search_limits import LIMITS, SearchLimits
+from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
 from podium.sweep.spec.builtin_catalog import Goal
 from podium.sweep.values.assignment import Params
 

@@ -1,6 +1,6 @@
 """The sampler of each trial: one builder for each search method. Scheduler and search processes.
 
-A method whose entry in `podium.sweep.spec.search_methods` names a class of Optuna needs no builder here.
+A method whose entry in `podium.sweep.spec.search_method_registry` names a class of Optuna needs no builder here.
 
 A sampler is built for each trial and seeded by (sweep seed, trial number). Its suggestions depend only on the study, so
 that a study rebuilt from the database gives the same suggestions.
@@ -29,8 +29,8 @@ from podium.sweep.search.optuna_private import (
     nsga2_generation,
     nsga3_generation,
 )
-from podium.sweep.search.search_limits import LIMITS, SearchLimits
-from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method, SearchMethod
+from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
+from podium.sweep.spec.search_method_registry import CUSTOM, METHODS, Independent, Method, SearchMethod
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 
@@ -170,10 +170,10 @@ def check_complete(methods: Mapping[str, Any], builders: Mapping[str, Any]) -> N
     if missing := sorted(methods.keys() - builders.keys()):
         raise RuntimeError(
             f"search methods without a sampler builder: {', '.join(missing)}; name optuna_class in their entries in "
-            "sweep/spec/search_methods.py, or register a builder in sweep/search/samplers.py"
+            "sweep/spec/search_method_registry.py, or register a builder in sweep/search/samplers.py"
         )
     if unknown := sorted(builders.keys() - methods.keys()):
-        raise RuntimeError(f"sampler builders without an entry in search_methods.METHODS: {', '.join(unknown)}")
+        raise RuntimeError(f"sampler builders without an entry in search_method_registry.METHODS: {', '.join(unknown)}")
 
 
 check_complete(METHODS, _BUILDERS)

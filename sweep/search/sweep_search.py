@@ -26,6 +26,7 @@ from podium.sweep.search.optuna_distributions import distribution_of, from_searc
 from podium.sweep.search.optuna_private import SharedSearchSpaces, all_enumerated, suggest
 from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.optuna_trial_states import CONSTRAINT, FROM_OPTUNA
+from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
 from podium.sweep.search.pruners import PruningStudy
 from podium.sweep.search.random_draws import draw
 from podium.sweep.search.samplers import (
@@ -40,10 +41,9 @@ from podium.sweep.search.samplers import (
     random_sampler,
     sampler_of,
 )
-from podium.sweep.search.search_limits import LIMITS, SearchLimits
-from podium.sweep.spec.define_by_run_parameters import check_definable, enqueued_value
+from podium.sweep.spec.define_by_run_checks import check_definable, enqueued_value
 from podium.sweep.spec.grid import Grid
-from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM, Method
+from podium.sweep.spec.search_method_registry import BRUTE_FORCE, CUSTOM, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError

@@ -9,13 +9,13 @@ Modules:
     attempt_limits          Ends an attempt on request, and when it reaches a limit on time or disk usage
     attempt_usage_watch     Measures what an attempt uses, once per second, and ends it above its memory limit
     condition_variable      Waits until a condition holds, evaluated at each change
+    ended_attempt_uploads   Sends the files of attempts that have ended to the head, of one attempt after another
     event_queue             The events of a slot that the scheduler has not acknowledged, encoded and bounded
-    file_transfer           Sends the files of attempts that have ended to the head, of one attempt after another
     fork_server_client      A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool        The fork servers of one slot: one without packages, and one for each recent
                             `program.preload`
     outcome_classification  Determines the outcome of an attempt from its process's last report and exit status. Pure
-    rank_watch              Watches one rank of an attempt on several devices: whether it joins the others, and whether
+    rank_stall_watch        Watches one rank of an attempt on several devices: whether it joins the others, and whether
                             it is idle
     running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
     scheduler_session       Which scheduler a slot belongs to, and which of its calls count

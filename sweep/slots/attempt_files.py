@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from podium.sweep.file_store import artifact_client
-from podium.sweep.protocol.agent_messages import (
+from podium.sweep.file_store import object_store_fetch_client
+from podium.sweep.protocol.slot_agent_messages import (
     AgentRequest,
     FetchFiles,
     FilesFailed,
@@ -94,10 +94,10 @@ class LocalFiles:
 
     def _ensure_checkpoints(self, assignment: Assignment) -> None:
         """Of the trial itself, and that which its interval starts from."""
-        artifact_client.ensure_checkpoints(self._data, Path(assignment.directory), assignment.attempt)
+        object_store_fetch_client.ensure_checkpoints(self._data, Path(assignment.directory), assignment.attempt)
         if assignment.interval is not None and assignment.interval.checkpoint is not None:
             folder = Path(assignment.interval.checkpoint)
-            artifact_client.ensure_checkpoints(self._data, folder, attempt_of_folder(folder.name)[0] + 1)
+            object_store_fetch_client.ensure_checkpoints(self._data, folder, attempt_of_folder(folder.name)[0] + 1)
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""
@@ -112,7 +112,7 @@ class LocalFiles:
         if self.fetches(assignment):  # earlier attempts may have run on nodes
             folder = Path(assignment.directory)
             try:
-                await asyncio.to_thread(artifact_client.remove_checkpoints, self._data, folder)
+                await asyncio.to_thread(object_store_fetch_client.remove_checkpoints, self._data, folder)
             except (FileStoreError, OSError) as error:
                 raise FilesError(str(error)) from error
 

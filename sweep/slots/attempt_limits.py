@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime import memory_and_disk_usage
+from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.process_activity import has_ended
 from podium.sweep.runtime.process_usage import ProcessTreeMeter
@@ -79,5 +79,5 @@ class AttemptLimits:
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory), running.assignment.rank)
-        used = await memory_and_disk_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
+        used = await attempt_resource_usage.poll_folders((directory.work, directory.temporary), int(allowed_mb * _MB))
         self.kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))

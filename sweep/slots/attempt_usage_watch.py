@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from podium.sweep.runtime import memory_and_disk_usage
+from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.gpu_usage import GpuMeter, GpuUsage
 from podium.sweep.runtime.process_usage import Totals, machine_memory_bytes
 from podium.sweep.slots.attempt_limits import AttemptLimits
@@ -87,7 +87,7 @@ class UsageWatch:
                 return
             now_s = time.monotonic()
             calm_s = min(due_s - now_s, SAMPLE_S if math.isinf(self._allowed) else _LIMITED_S)
-            pause_s = memory_and_disk_usage.memory_pause_s(used, self._limit, now_s - began_s, max(0.0, calm_s))
+            pause_s = attempt_resource_usage.memory_pause_s(used, self._limit, now_s - began_s, max(0.0, calm_s))
 
     def finish(self) -> None:
         """The attempt has ended: emit the samples that are left."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.sweep.process_template.template_client import ForkedProcess
+from podium.sweep.process_template.template_forked_process import ForkedProcess
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -23,8 +23,8 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.protocol.process_template_messages import ForkProcess
+from podium.sweep.runtime.serve_environment import user_environment
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
-from podium.sweep.runtime.user_environment import user_environment
 from podium.sweep.values.errors import UserCodeError
 
 FORK_SERVER = "podium.sweep.trial_process.fork_server"

@@ -30,7 +30,7 @@ from podium.sweep.protocol.message_limits import MAX_LINE_BYTES, MAX_UNSENT_ANSW
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
 from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
-from podium.sweep.runtime import memory_and_disk_usage
+from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
@@ -41,11 +41,11 @@ from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFile
 from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.attempt_usage_watch import UsageWatch
 from podium.sweep.slots.condition_variable import Changes
+from podium.sweep.slots.ended_attempt_uploads import FileTransfer, reason_and_cause
 from podium.sweep.slots.event_queue import EventQueue
-from podium.sweep.slots.file_transfer import FileTransfer, reason_and_cause
 from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
-from podium.sweep.slots.rank_watch import RankWatch
+from podium.sweep.slots.rank_stall_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.scheduler_session import POLL_S, SchedulerSession
 from podium.sweep.slots.trial_connection import read_messages, send_answers
@@ -53,8 +53,8 @@ from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill
 from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.failure_cause_detection import disk_is_full
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.failure_classification import disk_is_full
 from podium.sweep.values.slot_events import (
     DeviceReleased,
     Ended,
@@ -120,7 +120,7 @@ class Slot:
         self._tasks: set[asyncio.Task[None]] = set()
         self.events = EventQueue()
         self.fork_servers = ForkServerPool(device.visible, self._on_reply, template, preload_s)
-        self.oom_counter = memory_and_disk_usage.oom_counter()
+        self.oom_counter = attempt_resource_usage.oom_counter()
         self._limits = AttemptLimits(self.fork_servers, fork_server_s=fork_server_s)
 
     # Called by the scheduler.
@@ -283,7 +283,7 @@ class Slot:
         output = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        oom_kills = memory_and_disk_usage.oom_kills(self.oom_counter)
+        oom_kills = attempt_resource_usage.oom_kills(self.oom_counter)
         self._running = running = RunningAttempt(assignment, ours, output, oom_kills)
         with theirs:
             try:
@@ -405,7 +405,7 @@ class Slot:
         exited = running.exited
         assert exited is not None
         killed = exited.exit_code == -signal.SIGKILL
-        out_of_memory = killed and memory_and_disk_usage.oom_kills(self.oom_counter) != running.oom_kills
+        out_of_memory = killed and attempt_resource_usage.oom_kills(self.oom_counter) != running.oom_kills
         return attempt_end_event.event_of(running, exited, out_of_memory=out_of_memory)
 
     async def _end_abandoned_attempts(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from podium.sweep.spec.search_methods import descriptions
+from podium.sweep.spec.search_method_registry import descriptions
 from podium.sweep.spec.sweep_spec import SweepSpec
 
 ID = "urn:podium:sweep-v1"

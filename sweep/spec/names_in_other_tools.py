@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from podium.sweep.spec.search_methods import METHODS
+from podium.sweep.spec.search_method_registry import METHODS
 
 TOP_LEVEL_KEYS: Mapping[str, str] = {
     "run_cap": "n_trials num_trials max_trials num_samples max_evals trials count iterations",

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator,
 from pydantic.json_schema import SkipJsonSchema
 
 from podium.sweep.spec import builtin_catalog
-from podium.sweep.spec.command_line import DEFAULT_COMMAND, invalid_word_reason, missing_variables
+from podium.sweep.spec.command_macros import DEFAULT_COMMAND, invalid_word_reason, missing_variables
 from podium.sweep.spec.data_source import Data
 from podium.sweep.spec.metric_extraction import invalid_pattern_reason
 from podium.sweep.spec.strict_model import Model, field_error, is_stored

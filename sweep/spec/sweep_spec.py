@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleOptions, Select
-from podium.sweep.spec import builtin_catalog, search_methods
+from podium.sweep.spec import builtin_catalog, search_method_registry
 from podium.sweep.spec.budget import Budget
 from podium.sweep.spec.custom_optuna_classes import SamplerClass
 from podium.sweep.spec.data_source import Data
@@ -60,7 +60,7 @@ MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 def _method_name(method: Any) -> Any:
     if method == PBT:
         raise field_error("needs its keys; for example, {type: pbt, population: 16, interval: {step: 5}}")
-    return search_methods.ACCEPTED_ALIASES.get(method, method) if isinstance(method, str) else method
+    return search_method_registry.ACCEPTED_ALIASES.get(method, method) if isinstance(method, str) else method
 
 
 def _method_block(method: Any) -> Any:
@@ -87,7 +87,7 @@ class SweepSpec(Model):
     description: Description = ""
     tags: Tags = Field(default_factory=list)
     method: Annotated[
-        Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
+        Annotated[search_method_registry.MethodName, BeforeValidator(_method_name), Tag("name")]
         | Annotated[SamplerClass, Tag("class")]
         | Annotated[PopulationBasedTraining, Tag(PBT)]
         | Annotated[Replay, Tag(REPLAY)],
@@ -170,13 +170,13 @@ class SweepSpec(Model):
         return tuple(self.metrics or [self.metric])
 
     @property
-    def searched_by(self) -> search_methods.Method:
+    def searched_by(self) -> search_method_registry.Method:
         """The method, with `auto` resolved."""
-        if self.method == search_methods.AUTO:
-            return search_methods.choose_method(self.parameters, self.run_cap, len(self.objectives))
+        if self.method == search_method_registry.AUTO:
+            return search_method_registry.choose_method(self.parameters, self.run_cap, len(self.objectives))
         if isinstance(self.method, PopulationBasedTraining | Replay):
             return "random"  # only the first configurations
-        return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
+        return search_method_registry.CUSTOM if isinstance(self.method, SamplerClass) else self.method
 
     @property
     def population(self) -> Population | None:
@@ -364,16 +364,16 @@ class SweepSpec(Model):
     def _check_method(self) -> None:
         if self.method == "grid":
             self._check_grid()
-        method = search_methods.METHODS.get(self.method if isinstance(self.method, str) else self.searched_by)
+        method = search_method_registry.METHODS.get(self.method if isinstance(self.method, str) else self.searched_by)
         if method is not None and (found := method.check(self.parameters, len(self.objectives))) is not None:
             where, complaint = found
             raise field_error(complaint, *where)
-        if self.method == search_methods.AUTO or (method is not None and method.samples_drawn):
+        if self.method == search_method_registry.AUTO or (method is not None and method.samples_drawn):
             return
         for name, parameter in self.parameters.items():
             if parameter.is_custom_distribution:
                 raise field_error(
-                    search_methods.requires_random_search(self.method_name, parameter), "parameters", name
+                    search_method_registry.requires_random_search(self.method_name, parameter), "parameters", name
                 )
 
     def _check_pruned_on(self) -> None:
@@ -402,7 +402,7 @@ class SweepSpec(Model):
                 raise field_error("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
-        if self.warm_start and not search_methods.uses_results(self.searched_by):
+        if self.warm_start and not search_method_registry.uses_results(self.searched_by):
             message = f"method: {self.method_name} does not use earlier trials; remove it or use method: tpe"
             raise field_error(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):

@@ -9,7 +9,7 @@ Modules:
     custom_class_check        Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna
     custom_class_check_cache  The custom sampler and pruner classes that passed their check, so that a form does not
                               repeat it
-    data_check                Checks a sweep against the headers of its data files
+    data_header_check         Checks a sweep against the headers of its data files
     document_parser           Parses YAML 1.2, JSON and TOML documents with the line and column of each key
     form_edits                Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that
                               1.0 stays 1.0
@@ -28,10 +28,10 @@ Modules:
     toml_lines                Finds the line of each key in a TOML text, which tomllib does not report
     tuning_script_conversion  Converts a script for Ray Tune or Optuna, or a JSON search space, to a sweep file document
     wandb_file                Converts a Weights & Biases sweep file to an equivalent Podium sweep file
+    wandb_metric_source       Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
+                              output
     wandb_parameters          Converts the search space of a W&B sweep file: dotted names for nested parameters, W&B's
                               defaults
-    wandb_reporting           Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its
-                              output
     yaml_edits                Changes values in the text of a YAML sweep file and keeps comments and formatting of the
                               rest
     yaml_writer               Writes a document as readable YAML: short blocks on one line, quotes only where needed

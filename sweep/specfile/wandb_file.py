@@ -15,8 +15,8 @@ from typing import Any
 
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.sweep_spec import MAX_RUN_CAP
+from podium.sweep.specfile.wandb_metric_source import metrics_of
 from podium.sweep.specfile.wandb_parameters import convert_parameters, grid_size
-from podium.sweep.specfile.wandb_reporting import metrics_of
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 Location = tuple[str, ...]

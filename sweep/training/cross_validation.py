@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training.best_epoch_record import BestEpoch
 from podium.sweep.training.learner import Learner

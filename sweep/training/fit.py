@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import weight_files
 from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training import cross_validation
@@ -38,11 +38,11 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict
     """
     trial.early_finish.defer()
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
-    data = datasets.load(spec["data"], split, trial.data_cache)
+    data = memory_mapped_datasets.load(spec["data"], split, trial.data_cache)
     settings = complete_settings(spec["model"], trial.params)
     architecture = architecture_of(data, settings, spec, split)
     if split.get("folds"):
-        folds = datasets.load_folds(spec["data"], split, trial.data_cache)
+        folds = memory_mapped_datasets.load_folds(spec["data"], split, trial.data_cache)
         each = [architecture_of(fold, settings, spec, split) for fold in folds]
         best = cross_validation.fit(trial, folds, each)
         learner = _refit(trial, data, architecture, epochs=best.epoch + 1)
@@ -62,7 +62,7 @@ def process_group() -> Any:
 
 
 def _fit_one(
-    trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
+    trial: Trial, data: memory_mapped_datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
 ) -> tuple[Learner, BestEpoch]:
     """The network with the weights of its best epoch.
 
@@ -107,7 +107,9 @@ def _fit_one(
     return learner, best
 
 
-def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], *, epochs: int) -> Learner:
+def _refit(
+    trial: Trial, data: memory_mapped_datasets.Dataset, architecture: Mapping[str, Any], *, epochs: int
+) -> Learner:
     """After cross-validation, train one network on the train split, for the number of epochs that was best."""
     learner = _learner(trial, data, architecture)
     for epoch in range(epochs):
@@ -120,7 +122,7 @@ def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]
 
 
 def _learner(
-    trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
+    trial: Trial, data: memory_mapped_datasets.Dataset, architecture: Mapping[str, Any], group: Group | None = None
 ) -> Learner:
     rows = TrainingRows(data, data.rows["train"], trial.device)
     if group is not None:

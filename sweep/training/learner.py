@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.networks import models
 from podium.sweep.networks.dataset_batches import TrainingRows, evaluation_batches
 from podium.sweep.spec import builtin_catalog

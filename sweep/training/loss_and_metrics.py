@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch.nn import functional
 
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.memory_mapped_datasets import Dataset
 
 
 class Criterion(Protocol):

@@ -31,7 +31,7 @@ from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
-from podium.sweep.spec.command_line import environment_of_function
+from podium.sweep.spec.command_macros import environment_of_function
 from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_runner, user_code
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
@@ -44,7 +44,7 @@ from podium.sweep.trial_process.wandb_sink import WandbSink
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
-from podium.sweep.values.failure_classification import cause_of, disk_is_full, exception_text
+from podium.sweep.values.failure_cause_detection import cause_of, disk_is_full, exception_text
 from podium.sweep.values.returned_values import returned_values
 from podium.sweep.values.slot_events import Started
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState

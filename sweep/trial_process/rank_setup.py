@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.runtime.cuda_devices import MIG
-from podium.sweep.runtime.network_interfaces import interface_towards
+from podium.sweep.runtime.outgoing_network_interface import interface_towards
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment, GangPlace
 from podium.sweep.values.errors import PinningError

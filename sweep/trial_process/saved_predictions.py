@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.networks import weight_files
-from podium.sweep.networks.flat_input_adapter import forward_float32
+from podium.sweep.networks.ensemble_network_adapter import forward_float32
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.predictions_file_keys import TARGETS, TARGETS_SHA256
 from podium.sweep.values.saved_network_manifest import Outputs

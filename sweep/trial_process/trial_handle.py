@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from podium.sweep.data.datasets import Dataset
+    from podium.sweep.data.memory_mapped_datasets import Dataset
 
 PRUNE_ANSWER_S = 1.0
 
@@ -134,9 +134,9 @@ class Trial(CheckpointMethods, SuggestMethods):
         Raises `UserCodeError` if the sweep file has no `program.data`.
         """
         if self._data is None:
-            from podium.sweep.data import datasets  # numpy: only in this process
+            from podium.sweep.data import memory_mapped_datasets  # numpy: only in this process
 
-            self._data = datasets.load(self._data_source(), self._assignment.split, self.data_cache)
+            self._data = memory_mapped_datasets.load(self._data_source(), self._assignment.split, self.data_cache)
         return self._data
 
     def batches(
@@ -163,9 +163,9 @@ class Trial(CheckpointMethods, SuggestMethods):
         """With `validation.folds`, the training and validation row numbers of each fold; else an empty list."""
         if not self._assignment.split.get("folds"):
             return []
-        from podium.sweep.data import datasets  # numpy: only in this process
+        from podium.sweep.data import memory_mapped_datasets  # numpy: only in this process
 
-        folds = datasets.load_folds(self._data_source(), self._assignment.split, self.data_cache)
+        folds = memory_mapped_datasets.load_folds(self._data_source(), self._assignment.split, self.data_cache)
         return [(fold.rows["train"], fold.rows["validation"]) for fold in folds]
 
     def _data_source(self) -> dict[str, Any]:
@@ -322,10 +322,10 @@ class Trial(CheckpointMethods, SuggestMethods):
         Raises `UserCodeError` if `build` does not reproduce the network.
         """
         self._check_saves("save_model")
-        from podium.sweep.trial_process import model_export  # torch: only in this process
+        from podium.sweep.trial_process import ensemble_network_export  # torch: only in this process
         from podium.sweep.values.saved_network_manifest import NotExportable
 
-        found = model_export.save(
+        found = ensemble_network_export.save(
             self._assignment,
             self.directory.model,
             model,
@@ -359,14 +359,14 @@ class Trial(CheckpointMethods, SuggestMethods):
         Raises `UserCodeError` for arrays that do not fit, or that differ from the predictions of a saved network.
         """
         self._check_saves("save_predictions")
-        from podium.sweep.trial_process import model_export, saved_predictions  # torch: only in this process
+        from podium.sweep.trial_process import ensemble_network_export, saved_predictions  # torch: only in this process
 
-        data = model_export.data_of(self._assignment)
+        data = ensemble_network_export.data_of(self._assignment)
         saved = saved_predictions.save(
             self.directory.predictions, predictions, targets=targets, outputs=outputs, data=data
         )
         if data is not None and self._is_exportable:
-            model_export.check_predictions(
+            ensemble_network_export.check_predictions(
                 self._assignment, self.directory.model, predictions=saved, data=data, device=self.device
             )
         self.keep(self.directory.predictions)

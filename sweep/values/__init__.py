@@ -11,20 +11,20 @@ Modules:
                                      infeasible
     decimal_steps                    Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3
     device                           A device and its slot, as the scheduler knows them, and the names of devices
-    device_drain                     Devices that are drained: a GPU by its UUID, since its number may change when the
-                                     machine starts
     device_state                     The states of a device and their transitions
+    drained_devices                  Devices that are drained: a GPU by its UUID, since its number may change when the
+                                     machine starts
     errors                           All errors that a user may see
+    failure_cause_detection          Classifies exceptions and error output of a trial by failure cause
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
                                      of memory
-    failure_classification           Classifies exceptions and error output of a trial by failure cause
-    failure_messages                 Makes messages of failures comparable: numbers, paths and addresses in them become
+    failure_message_normalization    Makes messages of failures comparable: numbers, paths and addresses in them become
                                      placeholders
     logged_image_names               The files of images that trials log: name and step are in the name of the file
     megabytes                        Sizes of memory in MB of 2^20 bytes, as in the `limits` of sweep files
     nested_parameters                Converts parameters with dotted names to nested dictionaries, for code written for
                                      W&B or Ray Tune
-    node_state                       The state of a node, computed from its last report
+    node_state_from_report           The state of a node, computed from its last report
     note_and_tag_checks              Checks the note and the tags that users attach to a trial
     number_patterns                  Regular expressions for numbers in printed text: `auto`, `${number}`, truncated
                                      matches
@@ -33,6 +33,8 @@ Modules:
     range_sampling                   Samples numbers from a range of the search space without Optuna
     refused_node                     A node of an existing Ray cluster that the service does not use
     returned_values                  Converts the return value of a trial's function to the values of its objectives
+    running_sweep_warnings           Warnings of a running sweep: codes, messages, and checks of results and stop
+                                     metrics
     saved_network_manifest           The metadata of a saved user network, from which ensembles rebuild it
     search_messages                  The values exchanged with the search: earlier trials, proposals, pruning decisions
     slot_events                      The events of an attempt, from its start to its end, as its slot reports them
@@ -40,8 +42,6 @@ Modules:
                                      a trial
     sweep_metadata_checks            Checks what users write about sweeps and name them: names, descriptions, projects
     sweep_wait_reason                Why a sweep waits, apart from the reason of its state
-    sweep_warning_checks             Warnings of a running sweep: codes, messages, and checks of results and stop
-                                     metrics
     trial_seed                       The seed of a trial, the same for each of its attempts
     usage_samples                    Samples of the resources that an attempt uses: processor, memory, storage, GPU
 """

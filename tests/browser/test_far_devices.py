@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import update
 
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import attempts
 from podium.db.stores import devices, nodes
 from podium.sweep.lifecycle.database_changes import DeviceChanged

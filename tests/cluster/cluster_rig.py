@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podium.db.schema.engine import connect, sqlite_module
+from podium.db.schema.sqlite_database import connect, sqlite_module
 from podium.sweep.ray_cluster import ray_connection_settings
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, DevicePlan, ServiceSettings

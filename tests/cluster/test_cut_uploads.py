@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podium.sweep.file_store.head_store import PART_BYTES
+from podium.sweep.file_store.https_store import PART_BYTES
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from tests.cluster.cluster_rig import Cluster

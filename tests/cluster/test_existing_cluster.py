@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTimings
-from podium.sweep.ray_cluster.node_supervisor_actor import SUPERVISOR_PREFIX, node_of_supervisor
+from podium.sweep.ray_cluster.node_services_actor import SUPERVISOR_PREFIX, node_of_supervisor
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
 from podium.sweep.runtime.existing_cluster import ExistingCluster

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from podium.db.schema import tables
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import predecessor_links, sweeps
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
@@ -36,21 +36,21 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.lifecycle.held_sweeps import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.pending_commands import Enqueued
+from podium.sweep.lifecycle.predecessor_release import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
 from podium.sweep.values.assignment import AttemptKey, Params
-from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.device_state import DeviceState
+from podium.sweep.values.drained_devices import DeviceDrain
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.running_sweep_warnings import WarningCode
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from podium.sweep.values.sweep_warning_checks import WarningCode
 from tests.databases import open_postgres, open_sqlite
 from tests.memory import MemoryRecorder
 from tests.specs import spec

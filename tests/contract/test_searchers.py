@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, PruneDecision, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import Searchers, SearchInputs
-from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed
+from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.states import TrialState
 from tests.fakes import InlineSearchers

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, SlotEvents, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotOpened
 from podium.sweep.protocol.slot_commands import PruneAnswer, SlotCommand, StartAttempt, StopAttempt
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device

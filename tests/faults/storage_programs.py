@@ -7,7 +7,7 @@ WRITE = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.values.errors import DatabaseError
 
 database = SqliteDatabase(Path(sys.argv[1]))
@@ -26,7 +26,7 @@ COMMIT = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 
 database = SqliteDatabase(Path(sys.argv[1]))
 for number in range(150):
@@ -41,7 +41,7 @@ database.close()
 LOCK = """
 import contextlib, sys
 from pathlib import Path
-from podium.db.schema.engine import SqliteDatabase, connect
+from podium.db.schema.sqlite_database import SqliteDatabase, connect
 
 with contextlib.closing(connect(Path(sys.argv[1]), "rw")) as connection:
     connection.execute("BEGIN EXCLUSIVE")

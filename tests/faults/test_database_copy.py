@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import insert
 
 from podium.db.copies.table_copy import BATCH
-from podium.db.schema.engine import SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.postgres_database import PostgresDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import metrics
 from podium.sweep.runtime.fail_points import POINTS, VARIABLE
 from podium.sweep.runtime.layout import DataDirectory

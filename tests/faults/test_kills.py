@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.db.schema.engine import SqliteDatabase, connect, sqlite_module
+from podium.db.schema.sqlite_database import SqliteDatabase, connect, sqlite_module
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from tests.faults.journal import Journal, compare

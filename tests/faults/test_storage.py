@@ -20,9 +20,10 @@ from sqlalchemy import text
 from podium.api.client.client import Client
 from podium.db.schema import migrate as migration
 from podium.db.schema import schema_version
-from podium.db.schema.engine import Database, SqliteDatabase, connect
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import alembic_config, migrate
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import SqliteDatabase, connect
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from tests.databases import open_sqlite

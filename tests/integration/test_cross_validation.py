@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
@@ -58,7 +58,7 @@ def test_value_is_mean_over_folds_and_one_network_is_kept(slot: SlotDriver, name
     files = AttemptDirectory(Path(assignment.directory))
     with safe_open(files.model, framework="numpy") as file:
         assert int(file.metadata()["epoch"]) == best
-    whole = datasets.load({"name": name}, SPLIT, Path(assignment.data_cache))
+    whole = memory_mapped_datasets.load({"name": name}, SPLIT, Path(assignment.data_cache))
     said = load_file(files.predictions)["validation"]
     targets = whole.targets_of("validation")
     (refit,) = logged(events, f"refit_{metric}")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.custom_class_check import check_classes
 from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from tests.running_service import RunningService, podium
 
 SPLIT = [0.5, 0.2, 0.1, 0.2]
@@ -52,7 +52,9 @@ def sweep(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def rows(service: RunningService, sweep: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows of the test split, and their classes."""
-    data = datasets.load({"name": "digits", "root": None}, {"split": SPLIT, "seed": 0}, service.data.data_cache)
+    data = memory_mapped_datasets.load(
+        {"name": "digits", "root": None}, {"split": SPLIT, "seed": 0}, service.data.data_cache
+    )
     inputs, targets = data.split("test")
     return inputs[:40], targets[:40]
 

@@ -22,7 +22,7 @@ import uvicorn
 from sqlalchemy import text
 
 from podium.api.http.authentication import CACHE_S, Authenticator
-from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.rest.stream.event_polling import LIMITS, StreamLimits
 from podium.api.rest.stream.event_routes import feed_of
 from podium.db.access.tokens import Role

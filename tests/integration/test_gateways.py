@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from podium.api.client.readiness_responses import ComponentInfo
 from podium.api.client.trial_responses import TrialInfo
 from podium.ensemble.protocol.gateway_http_client import NO_TLS
-from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json
+from podium.ensemble.serving.gateway_metrics import GatewayCounters, from_json
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 from tests.running_service import AuditedService, RunningService, wait_for

@@ -23,10 +23,10 @@ import psutil
 import pytest
 from fastapi import FastAPI
 
-from podium.api.http import connection_limits, uvicorn_server
+from podium.api.http import connection_limits, readiness_reporting_server
+from podium.api.http.connection_progress import LIMITS_S, Awaited
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.http.request_body import IncomingBodies
-from podium.api.http.slow_connections import LIMITS_S, Awaited
-from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.stream.event_polling import LIMITS, StreamLimits
 from podium.api.rest.stream.event_routes import feed_of
 from tests.repository import ROOT
@@ -63,8 +63,8 @@ def serving(
     """The api as `serve` runs it, in a thread, on a port of its own."""
     app = rig.app()
     app.state.feed = feed_of(app.state.service, streams)
-    tcp = uvicorn_server.tcp("127.0.0.1", 0)
-    found = ReadyServer(uvicorn_server.config(app, rig.settings), app.state.feed.close, limits_s=limits_s)
+    tcp = readiness_reporting_server.tcp("127.0.0.1", 0)
+    found = ReadyServer(readiness_reporting_server.config(app, rig.settings), app.state.feed.close, limits_s=limits_s)
     thread = threading.Thread(target=found.run, args=([tcp],))
     thread.start()
     wait_for("the server listens", lambda: found.servers if found.started else None)

@@ -21,13 +21,13 @@ from torch import nn
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker import in_graph_network, plan_preparation, plan_selection, worker_process
+from podium.ensemble.worker import background_plan_preparation, in_graph_network, plan_selection, worker_process
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.inference_server import WorkerServer
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
-from podium.ensemble.worker.worker_server import WorkerServer
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import EnsembleError
@@ -353,7 +353,7 @@ def test_plans_are_chosen_before_the_worker_is_ready_if_a_library_has_threads(tm
     try:
         torch.set_num_threads(2)
         torch.ones(1 << 20).add_(1)
-        assert not plan_preparation.can_fork(threading.active_count())
+        assert not background_plan_preparation.can_fork(threading.active_count())
         reports: list[WorkerReport] = []
 
         def close(server: WorkerServer | None) -> None:

@@ -29,7 +29,7 @@ from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
-from podium.ensemble.worker.worker_server import WorkerServer
+from podium.ensemble.worker.inference_server import WorkerServer
 from podium.sweep.runtime.service_settings import ServiceSettings
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for

@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.client.ensemble_responses import EnsembleInfo, ReplicaInfo
 from podium.api.client.sweep_responses import SweepInfo
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 
@@ -46,7 +46,7 @@ def ensembles(service: RunningService, sweep: SweepInfo) -> dict[str, EnsembleIn
 
 @pytest.fixture(scope="module")
 def rows(service: RunningService) -> list[list[float]]:
-    data = datasets.load(
+    data = memory_mapped_datasets.load(
         {"name": "digits", "root": None}, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, service.data.data_cache
     )
     rows: list[list[float]] = data.split("test")[0][:5].astype(float).tolist()

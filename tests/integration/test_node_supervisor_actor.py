@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.ray_cluster.node_supervisor_actor import (
+from podium.sweep.ray_cluster.node_services_actor import (
     AGENT_NAME,
     ANY_PORTS,
     NodeSupervisor,
@@ -17,8 +17,8 @@ from podium.sweep.ray_cluster.node_supervisor_actor import (
     data_folder,
 )
 from podium.sweep.runtime import cluster_certificates
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.node_settings import NodeSettings
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import FencedError

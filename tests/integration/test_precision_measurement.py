@@ -15,15 +15,15 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.values.member_precision import choose
-from podium.ensemble.worker import int8_linear, precision_measurement
+from podium.ensemble.values.precision_selection import choose
+from podium.ensemble.worker import int8_linear, precision_measurement_process
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork
 from podium.ensemble.worker.neural_network_interface import NetworkOutputs
-from podium.ensemble.worker.precision_measurement import measure
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
-from podium.sweep.data import datasets
+from podium.ensemble.worker.precision_measurement_process import measure
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
@@ -37,7 +37,7 @@ SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0}
 
 def trained(folder: Path, layers: Callable[[], nn.Sequential] | None = None, *, hidden: int = 64) -> ModelFile:
     """A network that has learned digits, as the fit loop saves it, in a data directory."""
-    data = datasets.load(DATA, SPLIT, DataDirectory(folder).data_cache)
+    data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(folder).data_cache)
     settings = {"hidden": hidden, "layers": 2, "dropout": 0.0, "activation": "relu"}
     architecture = {
         "model": "mlp", "settings": settings, "image": list(data.image), "classes": 10, "mean": data.mean,
@@ -88,7 +88,7 @@ def test_only_the_requested_rows_are_read(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(SingleNetwork, "predict", recording)
     measure(request(file))
-    data = datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
+    data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
     rows = {split: {row.tobytes() for row in np.asarray(data.split(split)[0], np.float32)} for split in data.rows}
     seen = {row.tobytes() for inputs in read for row in inputs}
     assert seen <= rows["calibration"]
@@ -101,7 +101,7 @@ def test_at_most_max_rows_are_measured(tmp_path: Path) -> None:
 
 def test_posted_rows_are_measured(tmp_path: Path) -> None:
     file = trained(tmp_path)
-    data = datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
+    data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
     inputs, targets = data.split("validation")
     posted = tmp_path / "posted.safetensors"
     save_file({"inputs": np.asarray(inputs[:20], np.float32), "targets": np.asarray(targets[:20])}, posted)
@@ -128,7 +128,7 @@ def test_network_that_quantizes_badly_stays_in_float32(tmp_path: Path) -> None:
     file = trained(tmp_path)
     torch.manual_seed(0)
     network = Outlier().eval()
-    data = datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
+    data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
     rows = torch.from_numpy(np.asarray(data.split("calibration")[0], np.float32))
     classes = torch.from_numpy(np.asarray(data.split("calibration")[1]))
     weight = torch.zeros(10, 64, requires_grad=True)
@@ -180,7 +180,7 @@ def test_latency_decides(tmp_path: Path, took_s: Callable[[int], float], chosen:
     clock = FakeClock()
 
     def load_network(file: ModelFile) -> SingleNetwork:
-        placed = precision_measurement.load_one_member(file).placed
+        placed = precision_measurement_process.load_one_member(file).placed
         return Timed(placed, clock, took_s if file.precision == "int8" else lambda rows: 1e-3 + rows * 1e-4)
 
     base, other = measure(request(file), load_network=load_network, clock=clock.monotonic_s).figures

@@ -14,7 +14,7 @@ import pytest
 from podium.api.client.ensemble_responses import EnsembleInfo
 from podium.api.client.trial_responses import TrialInfo
 from podium.ensemble.values.ensemble_spec import Precision
-from podium.ensemble.values.member_precision import choose, figures_from
+from podium.ensemble.values.precision_selection import choose, figures_from
 from podium.sweep.values.errors import InvalidSpecError, PodiumError
 from tests.precisions import skip_where_int8_is_slow
 from tests.running_service import RunningService, podium, wait_for
@@ -54,7 +54,7 @@ def outputs(service: RunningService, ensemble: int) -> tuple[np.ndarray, np.ndar
     return np.asarray(answer["outputs"], np.float32), np.asarray(answer["member_outputs"], np.float32)
 
 
-def used(ensemble: EnsembleInfo) -> list[str]:
+def used(ensemble: EnsembleInfo) -> list[str | None]:
     """The precision of each member."""
     return [member["precision"]["used"] for member in ensemble["members"]]
 

@@ -20,17 +20,17 @@ import pytest
 from starlette.types import Scope
 
 from podium.api.gateway import main, prediction_routes
-from podium.api.http import uvicorn_server
+from podium.api.http import readiness_reporting_server
 from podium.api.http.allowed_host_names import HostNames
+from podium.api.http.browser_security_middleware import GuardedApp
 from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi, Respond
 from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
-from podium.api.http.request_guard import GuardedApp
+from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.http.request_limits import INLINE_SIZE
-from podium.api.http.uvicorn_server import ReadyServer
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.prediction import Outcome
-from podium.ensemble.worker.worker_server import WorkerServer
+from podium.ensemble.worker.inference_server import WorkerServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for
 from tests.service_rig import ServiceRig
@@ -171,8 +171,8 @@ def serving(
     assert app.handler_without_asgi is not None
     app.allowed_host_names = HostNames((host,))
     app.handler_without_asgi = Spy(app.handler_without_asgi) if direct else None
-    server = ReadyServer(uvicorn_server.config(app, rig.settings, protocol))
-    thread = threading.Thread(target=server.run, args=([uvicorn_server.tcp("127.0.0.1", 0)],))
+    server = ReadyServer(readiness_reporting_server.config(app, rig.settings, protocol))
+    thread = threading.Thread(target=server.run, args=([readiness_reporting_server.tcp("127.0.0.1", 0)],))
     thread.start()
     wait_for("the server listens", lambda: server.servers if server.started else None)
     try:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.process_template.template_client import TEMPLATE_SOCKET, ForkedProcess, template_socket
+from podium.sweep.process_template.template_forked_process import TEMPLATE_SOCKET, ForkedProcess, template_socket
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.process_trees import become_subreaper, children
-from podium.sweep.runtime.user_environment import user_environment
+from podium.sweep.runtime.serve_environment import user_environment
 
 ENTRY = "forked_entries"
 FOLDER = Path(__file__).parent / "forked"

@@ -322,7 +322,9 @@ def test_restarted_serve_waits_for_processes_of_predecessor(tmp_path: Path, code
 
 def _guardians(serve_pid: int) -> list[psutil.Process]:
     return [
-        p for p in psutil.Process(serve_pid).children() if "podium.sweep.ray_cluster.ray_guardian" in _command_line(p)
+        p
+        for p in psutil.Process(serve_pid).children()
+        if "podium.sweep.ray_cluster.ray_head_guardian" in _command_line(p)
     ]
 
 

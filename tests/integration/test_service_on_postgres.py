@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from podium.db.schema.database_url import VARIABLE
 from podium.db.schema.open_database import open_database_of
+from podium.db.schema.postgres_url_source import VARIABLE
 from podium.sweep.runtime.layout import DataDirectory
 from tests.doctor import assert_no_breaches
 from tests.faults.journal import Journal, compare

@@ -99,10 +99,10 @@ def test_user_error_includes_traceback(slot: SlotDriver) -> None:
 @pytest.mark.parametrize(
     ("program", "limits", "cause", "exit"),
     [
-        ("never_ends", Limits(trial_s=0.3, grace_s=0.1), Cause.TIMEOUT, "SIGKILL"),
+        ("never_ends", Limits(trial_s=1.0, grace_s=0.1), Cause.TIMEOUT, "SIGKILL"),  # it ignores SIGTERM by then
         ("sleeps", Limits(trial_s=0.3), Cause.TIMEOUT, "143"),
         ("sleeps", Limits(silence_s=0.3), Cause.STALLED, "143"),
-        ("never_ends", Limits(silence_s=0.3, grace_s=0.1), Cause.STALLED, "SIGKILL"),
+        ("never_ends", Limits(silence_s=1.0, grace_s=0.1), Cause.STALLED, "SIGKILL"),
         ({"function": "endless:objective"}, Limits(start_s=0.3, grace_s=0.1), Cause.START_TIMEOUT, "143"),
     ],
 )

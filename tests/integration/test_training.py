@@ -15,7 +15,7 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.assignment import Assignment
@@ -50,9 +50,9 @@ def logged(events: list[Event], name: str) -> list[float]:
     return [event.values[name] for event in events if isinstance(event, Logged) and name in event.values]
 
 
-def dataset(name: str, assignment: Assignment) -> datasets.Dataset:
+def dataset(name: str, assignment: Assignment) -> memory_mapped_datasets.Dataset:
     """The data set of the trial."""
-    return datasets.load({"name": name, "root": None}, SPLIT, Path(assignment.data_cache))
+    return memory_mapped_datasets.load({"name": name, "root": None}, SPLIT, Path(assignment.data_cache))
 
 
 @pytest.mark.parametrize(

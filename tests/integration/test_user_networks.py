@@ -19,10 +19,10 @@ from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.user_networks import guard_embeddings
-from podium.sweep.networks.flat_input_adapter import FlatInputAdapter, check_rows
+from podium.sweep.networks.ensemble_network_adapter import FlatInputAdapter, check_rows
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.saved_network_manifest import Outputs

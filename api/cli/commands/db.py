@@ -33,9 +33,9 @@ def backup(
     suffix = "pgdump" if postgres else "sqlite3"
     target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.{suffix}").absolute()
     if postgres:
-        done = run("copies.postgres_commands", "backup", target, *options, *_named(data, url_file))
+        done = run("copies.postgres_backup_and_upgrade", "backup", target, *options, *_named(data, url_file))
     else:
-        done = run("schema.database_backup", data.database, target, *options)
+        done = run("schema.online_backup", data.database, target, *options)
     if as_json:
         lazy_imports.terminal_output.print_json(done)
     else:
@@ -56,7 +56,9 @@ def restore(
     data = DataDirectory(data_dir.absolute())
     if lazy_imports.database_binding.is_postgres(data, url_file):
         named = _named(data, url_file)
-        done = lazy_imports.database_subprocess.run("copies.postgres_commands", "restore", file.absolute(), *named)
+        done = lazy_imports.database_subprocess.run(
+            "copies.postgres_backup_and_upgrade", "restore", file.absolute(), *named
+        )
     else:
         data = _existing(data_dir)
         with lazy_imports.all_services_locked(data, "stop it before a restore"):
@@ -105,7 +107,9 @@ def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, url_file: DatabaseUrlFile = No
     """
     data = DataDirectory(data_dir.absolute())
     if lazy_imports.database_binding.is_postgres(data, url_file):
-        done = lazy_imports.database_subprocess.run("copies.postgres_commands", "upgrade", *_named(data, url_file))
+        done = lazy_imports.database_subprocess.run(
+            "copies.postgres_backup_and_upgrade", "upgrade", *_named(data, url_file)
+        )
     else:
         data = _existing(data_dir)
         with lazy_imports.all_services_locked(data, "stop it before an upgrade"):

@@ -106,7 +106,10 @@ def submit(
 
     With --chain, `after` and `fix_from` of a file may name the sweep of a file before it.
     """
-    submission, earlier = lazy_imports.sweep_chains, [int(each) if each.isdecimal() else each for each in after or ()]
+    submission, earlier = (
+        lazy_imports.sweep_chain_submission,
+        [int(each) if each.isdecimal() else each for each in after or ()],
+    )
     if chain and len(files) == 1:
         raise typer.BadParameter("--chain needs at least two files")
     read = submission.read_all(files, project)

@@ -32,7 +32,7 @@ def validate(
     try:
         read, document, code = submission.read(file)
         size = submission.packed_bytes(read, document)
-        notes = [*read.notes, *lazy_imports.sweep_file_validation.advice(read, document, data_dir)]
+        notes = [*read.notes, *lazy_imports.sweep_file_lint.advice(read, document, data_dir)]
     except InvalidSpecError as error:
         if not as_json:
             raise
@@ -136,4 +136,5 @@ def _data(data: dict[str, Any] | None) -> str | None:
     if data is None:
         return None
     paths = [data[key] for key in ("root", "idx", "file") if data.get(key)]
-    return f"{', '.join([*([data['name']] if data.get('name') else []), *paths])}: {lazy_imports.datasets.check(data)}"
+    names = [data["name"]] if data.get("name") else []
+    return f"{', '.join([*names, *paths])}: {lazy_imports.memory_mapped_datasets.check(data)}"

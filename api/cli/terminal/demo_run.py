@@ -17,7 +17,7 @@ from podium.api.client import service_for_command, suggested_commands
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import EvaluationResult
 from podium.api.client.sweep_responses import SweepInfo
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.spec.builtin_catalog import NEEDS_ROOT
@@ -41,7 +41,7 @@ def run(
     """Run the demo over REST, print the table, and write the results to the data directory and to `json_file`."""
     document = sweep_document(data, data_root, trials)
     parse_spec(document, "")
-    datasets.check(document["program"]["data"])  # fails before the service is started
+    memory_mapped_datasets.check(document["program"]["data"])  # fails before the service is started
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "")
     began = time.monotonic()

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from podium.api.client import log_following as log_following
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
-    from podium.api.client import sweep_chains as sweep_chains
+    from podium.api.client import sweep_chain_submission as sweep_chain_submission
     from podium.api.client import sweep_export as sweep_export
     from podium.api.client import sweep_file_document as sweep_file_document
-    from podium.api.client import sweep_file_validation as sweep_file_validation
+    from podium.api.client import sweep_file_lint as sweep_file_lint
     from podium.api.client.client import Client as Client
     from podium.api.client.client import serves as serves
     from podium.api.serve import node_join_process as node_join_process
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.api.serve.settings_from_options import settings_from as settings_from
     from podium.db.schema import database_binding as database_binding
-    from podium.sweep.data import datasets as datasets
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark
@@ -53,19 +52,19 @@ _MODULES = {
     "sweep_output": "podium.api.cli.terminal",
     "sweep_progress": "podium.api.cli.terminal",
     "terminal_output": "podium.api.cli.terminal",
-    "sweep_chains": "podium.api.client",
+    "sweep_chain_submission": "podium.api.client",
     "sweep_export": "podium.api.client",
     "curve_grid_responses": "podium.api.client",
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",
     "sweep_file_document": "podium.api.client",
-    "sweep_file_validation": "podium.api.client",
+    "sweep_file_lint": "podium.api.client",
     "database_subprocess": "podium.api.serve",
     "node_join_process": "podium.api.serve",
     "startup": "podium.api.serve",
     "database_binding": "podium.db.schema",
-    "datasets": "podium.sweep.data",
+    "memory_mapped_datasets": "podium.sweep.data",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { ApiError } from "./api";
 import { basket, compareHref } from "./basket/basket";
-import { ConnectionBanner, useConnection } from "./connection";
+import { ConnectionBanner, useConnection } from "./connection-status";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";
 import { BrowserNotifications } from "./notifications/browser-notifications";
@@ -15,8 +15,8 @@ import { PARTS } from "./start/parts";
 import { TopBar } from "./top-bar";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
+import { part, useLoadedAhead } from "./widgets/lazy-part";
 import { NotFound } from "./widgets/not-found";
-import { part, useLoadedAhead } from "./widgets/part";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
 

@@ -1,7 +1,7 @@
 // One event stream per tab: changed data is fetched again, other messages are passed to subscribers.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { ConnectionProvider } from "./connection";
+import { ConnectionProvider } from "./connection-status";
 import { InvalidationQueue } from "./invalidation-queue";
 import { keys } from "./query-keys";
 import { type MessageHandler, Stream, type StreamState } from "./stream";

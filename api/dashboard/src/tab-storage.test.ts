@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { clearStoredText, storedText, storeText } from "./new-sweep/draft";
+import { clearStoredText, storedText, storeText } from "./new-sweep/sweep-file-draft";
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -5,7 +5,7 @@ Runs in the api process.
 Modules:
     device_routes           Devices over REST: list, drain, return
     device_usage_routes     What the trials on each device use over REST, for the timeline
-    idle_gaps               Explains the gaps between a device's trials from its recorded states
+    idle_gap_reasons        Explains the gaps between a device's trials from its recorded states
     node_routes             Nodes over REST: list, drain, return, remove
     short_interval_merging  Merges recorded states of a device that are too short to display, per bucket of time
     timeline_routes         The device timeline over REST: trials on each device, and the gaps between them with their

@@ -16,7 +16,7 @@ from podium.api.rest.schemas.base_schema import View
 from podium.api.use_cases import node_commands
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
-from podium.sweep.values.node_state import NodeState
+from podium.sweep.values.node_state_from_report import NodeState
 
 router = APIRouter(prefix="/api/v1/nodes", tags=["devices"])
 NodeName = Annotated[str, Path(max_length=100, description="for example `b`, the node of the device `b:gpu-0`")]

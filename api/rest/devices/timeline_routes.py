@@ -15,7 +15,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.request_limits import MAX_ID
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.devices.idle_gaps import (
+from podium.api.rest.devices.idle_gap_reasons import (
     OPEN,
     Gap,
     GapReason,

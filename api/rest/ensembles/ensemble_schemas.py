@@ -14,7 +14,7 @@ from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import Mode, Precision
 from podium.ensemble.values.ensemble_states import MemberState
-from podium.ensemble.values.member_precision import MeasuredPrecision
+from podium.ensemble.values.precision_selection import MeasuredPrecision
 
 Health = Mapping[str, Mapping[str, Any]]  # by replica id, from the gateway
 

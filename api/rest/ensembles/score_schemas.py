@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from podium.api.rest.schemas.base_schema import View
-from podium.ensemble.scoring.best_member_comparison import McNemar
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.evaluation import MeanEntropy, MeanVariance
 from podium.ensemble.scoring.missing_member_scores import Degradation
+from podium.ensemble.scoring.predictor_comparison import McNemar
 from podium.ensemble.scoring.scores import ClassificationScores, RegressionScores
 
 

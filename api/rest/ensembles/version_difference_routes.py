@@ -18,8 +18,8 @@ from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.ensemble.building.saved_trial_outputs import Architecture
-from podium.ensemble.scoring.best_member_comparison import McNemar
 from podium.ensemble.scoring.paired_difference import PairedDifference, paired_differences
+from podium.ensemble.scoring.predictor_comparison import McNemar
 from podium.ensemble.values.ensemble_spec import POSTED
 from podium.sweep.values.errors import ConflictError, NotFoundError
 

@@ -9,8 +9,8 @@ Modules:
                               trials
     curve_grid_routes         Several metrics of the trials of a sweep in one request, as curves or bands, for a grid of
                               charts
-    export_formats            Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
     export_routes             Exports the trials of a sweep over REST: CSV, Parquet, JSON lines
+    export_writers            Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk
     failure_routes            Failures of a sweep over REST: failed trials, grouped by normalized message
     import_routes             Imports a study that ran elsewhere over REST, as a finished sweep
     importance_process        Computes parameter importance in the background, one process at a time; results are stored

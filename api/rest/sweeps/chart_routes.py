@@ -11,7 +11,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.plain_value_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, learning_curves

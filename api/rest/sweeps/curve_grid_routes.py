@@ -12,7 +12,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.schemas.json_response import compressed, json_response
+from podium.api.rest.schemas.plain_value_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter
 from podium.db.queries import curve_grid, learning_curves
 from podium.db.queries.curve_downsampling import XRange

@@ -16,7 +16,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.query_parameters import Filter
-from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET, FileFormat
+from podium.api.rest.sweeps.export_writers import CSV, JSON_LINES, PARQUET, FileFormat
 from podium.db.queries import exports
 from podium.db.queries.exports import MAX_POINTS_PER_BATCH, ExportedTrial, ExportSchema
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition

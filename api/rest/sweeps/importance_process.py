@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.db.queries import chart_points, importance_data
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import parameter_importances, sweeps
 from podium.db.stores.parameter_importances import StoredImportances
 

@@ -13,8 +13,8 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.sweep_schemas import BudgetView, SweepView
 from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
-from podium.db.queries import best_trials, population_schedules, sweep_activity
-from podium.db.queries.sweep_activity import SweepActivity
+from podium.db.queries import best_trials, population_schedules, sweep_devices_and_durations
+from podium.db.queries.sweep_devices_and_durations import SweepActivity
 from podium.db.stores import budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
 from podium.db.stores.attempt_totals import AttemptTotals
 from podium.db.stores.sweeps import SweepRow
@@ -27,7 +27,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
     """One sweep as a user sees it. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        activity = sweep_activity.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
+        activity = sweep_devices_and_durations.activity_of(connection, [sweep_id]).get(sweep_id, SweepActivity())
         at = time.time()
         totals = service.ended_totals.of(connection, row, at)
         budget = _budget(connection, row, at, totals)
@@ -55,7 +55,7 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 
 def list_of(connection: Connection, rows: Sequence[SweepRow], user: str) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials, and so are descriptions."""
-    found = sweep_activity.activity_of(connection, [row.id for row in rows])
+    found = sweep_devices_and_durations.activity_of(connection, [row.id for row in rows])
     links = predecessor_links.links_of(connection, [row.id for row in rows])
     labels = sweep_metadata.labels_of(connection, [row.id for row in rows], user)
     views, at = [], time.time()

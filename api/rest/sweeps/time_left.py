@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.rest.schemas.sweep_schemas import BudgetView
-from podium.db.queries.sweep_activity import SweepActivity
+from podium.db.queries.sweep_devices_and_durations import SweepActivity
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, SweepState
 

@@ -17,7 +17,7 @@ from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.trials.trial_files import open_kept
+from podium.api.rest.trials.trial_file_access import open_kept
 from podium.db.queries import trial_artifact_rows
 from podium.db.stores import trial_reader
 from podium.sweep.runtime.attempt_directory import ARTIFACTS

@@ -14,7 +14,7 @@ from podium.api.http.authentication import submitter, viewer
 from podium.api.http.problem_schema import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.plain_value_response import json_response
 from podium.api.rest.schemas.query_parameters import AttemptNumber, Rank
 from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, MetricSummaryView, MetricsView, TrialDetail
 from podium.api.rest.trials.trial_response import detail_of

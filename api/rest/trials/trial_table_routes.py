@@ -13,7 +13,7 @@ from podium.api.http.request_limits import MAX_ID
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.schemas.json_response import json_response
+from podium.api.rest.schemas.plain_value_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.db.queries import trial_table
 from podium.db.queries.trial_filter import WITHIN_S

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from tests.databases import open_postgres, open_sqlite
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, text
 
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import event_outbox, metrics, scheduler_lease
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, TooSlowError

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Float, cast, func, insert, literal, select, text
 
+from podium.db.schema.database import Database
 from podium.db.schema.dialect import like, truncated
-from podium.db.schema.engine import Database
 from podium.db.schema.tables import artifacts, attempts, sweeps, trial_tags, trials
 from podium.db.schema.tables import metrics as metrics_table
 from podium.db.stores import metric_summaries, metrics

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert, select
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import events
-from podium.db.stores import host_lease, leader_lease
+from podium.db.stores import ensemble_host_lease, leader_lease
 from podium.db.stores.fenced_database import FencedDatabase, fenced_for_host
 from podium.db.stores.leader_lease import Contender
 from podium.sweep.values.errors import FencedError, StorageFullError
@@ -15,15 +15,15 @@ from podium.sweep.values.errors import FencedError, StorageFullError
 
 def test_replaced_process_reads_and_writes_nothing(database: Database) -> None:
     with database.write() as connection:
-        epoch = host_lease.take(connection, "process 1", 1.0)
+        epoch = ensemble_host_lease.take(connection, "process 1", 1.0)
     told: list[FencedError] = []
-    fenced = FencedDatabase(database, lambda connection: host_lease.check(connection, epoch), told.append)
+    fenced = FencedDatabase(database, lambda connection: ensemble_host_lease.check(connection, epoch), told.append)
     with fenced.write() as connection:
         connection.execute(insert(events).values(at=1.0, kind="first"))
     with fenced.read() as connection:
         assert connection.execute(select(events.c.kind)).scalars().all() == ["first"]
     with database.write() as connection:
-        assert host_lease.take(connection, "process 2", 2.0) == epoch + 1
+        assert ensemble_host_lease.take(connection, "process 2", 2.0) == epoch + 1
     for begin in (fenced.write, fenced.write_unordered, fenced.read):
         with pytest.raises(FencedError, match="another ensemble host"), begin() as connection:
             raise AssertionError("not reached")

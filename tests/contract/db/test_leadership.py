@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
 from podium.db.schema import tables
+from podium.db.schema.database import Database
 from podium.db.schema.dialect import database_clock
-from podium.db.schema.engine import Database
 from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.tables import events
-from podium.db.stores import host_lease, leader_lease, scheduler_lease
+from podium.db.stores import ensemble_host_lease, leader_lease, scheduler_lease
 from podium.db.stores.leader_election import Leadership
 from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S, Contender
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -142,22 +142,22 @@ def test_takeover_fences_scheduler_and_host(
     contender("a").try_acquire_or_renew()
     with database.write() as connection:
         epoch = scheduler_lease.take(connection, "process 1", 1.0, leader_epoch=1)
-        of_host = host_lease.take(connection, "process 2", 1.0, leader_epoch=1)
+        of_host = ensemble_host_lease.take(connection, "process 2", 1.0, leader_epoch=1)
         scheduler_lease.check(connection, epoch)
-        host_lease.check(connection, of_host)
+        ensemble_host_lease.check(connection, of_host)
     clock.now += EXPIRY_S + 1
     assert contender("b").try_acquire_or_renew().epoch == 2
     for check in (
         lambda connection: scheduler_lease.check(connection, epoch),
-        lambda connection: host_lease.check(connection, of_host),
+        lambda connection: ensemble_host_lease.check(connection, of_host),
         lambda connection: scheduler_lease.take(connection, "process 3", 2.0, leader_epoch=1),
-        lambda connection: host_lease.take(connection, "process 4", 2.0, leader_epoch=1),
+        lambda connection: ensemble_host_lease.take(connection, "process 4", 2.0, leader_epoch=1),
     ):
         with pytest.raises(FencedError), database.write() as connection:
             check(connection)
     with database.write() as connection:
         assert scheduler_lease.take(connection, "process 3", 2.0, leader_epoch=2) > epoch
-        assert host_lease.take(connection, "process 4", 2.0, leader_epoch=2) > of_host
+        assert ensemble_host_lease.take(connection, "process 4", 2.0, leader_epoch=2) > of_host
 
 
 def test_first_epoch_is_above_those_of_schedulers_before(

@@ -10,10 +10,10 @@ import type { Rows } from "./export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import type { LegendItem } from "./legend";
 import { Plot } from "./plot";
-import { rampText } from "./ramp-text";
+import { rampText } from "./ramp-meaning";
 import { closest } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
-import { RANK, trialRows } from "./trial-rows";
+import { RANK, trialRows } from "./trial-export-rows";
 import { TrialTip } from "./trial-tooltip";
 import { countUnfinished, isUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";
 

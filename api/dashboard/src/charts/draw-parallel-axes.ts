@@ -3,8 +3,8 @@ import type { Size } from "../canvas";
 import { formatValue, shortened } from "../format";
 import { token } from "../theme";
 import { type Axis, placeOn, ticksOf, titleOf } from "./axis";
-import type { Brush, Brushes } from "./brush-filter";
-import { axisX, BOTTOM, placeY, TOP } from "./parallel-lines";
+import type { Brush, Brushes } from "./brush-filter-terms";
+import { axisX, BOTTOM, placeY, TOP } from "./draw-parallel-lines";
 
 const CHAR = 6.2; // px; width of a letter
 const BRUSH = 10; // px; width of a brush

@@ -3,7 +3,7 @@ import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
-import type { LogChoice } from "./log-results";
+import type { LogChoice } from "./result-axis-scale";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { useValueAxis } from "./use-value-axis";

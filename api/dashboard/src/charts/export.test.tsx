@@ -2,11 +2,11 @@
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { numberAxis } from "./axis";
-import { ChartsOf } from "./charts-of";
 import { Contour } from "./contour";
 import { Edf } from "./edf";
 import { ExportMenu } from "./export";
 import { type Figure, fileNameOf, svgOf } from "./export-file";
+import { ChartsOf } from "./export-subject";
 import { pointsOf } from "./fixture";
 import { History } from "./history";
 import { Pareto } from "./pareto";

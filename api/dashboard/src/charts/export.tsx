@@ -4,8 +4,8 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
 import { toast } from "../widgets/toast";
-import { Subject } from "./charts-of";
 import { type ExportKind, exportFigure, type Figure, type Rows } from "./export-file";
+import { Subject } from "./export-subject";
 import "./plot.css";
 
 const KINDS: readonly ExportKind[] = ["png", "svg", "csv"];

@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
 import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
-import type { LogChoice } from "./log-results";
+import type { LogChoice } from "./result-axis-scale";
 import { Scatter } from "./scatter";
 import { columnOf, numbersOf, type Points } from "./trial-columns";
 import { countUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";

@@ -2,7 +2,7 @@
 import type { Schemas } from "../api";
 import { formatCount, formatShare } from "../format";
 import { CutName } from "../widgets/cut-name";
-import { barFigure } from "./bar-figure";
+import { barFigure } from "./bar-export";
 import { ExportMenu } from "./export";
 import type { Figure } from "./export-file";
 import "./importance.css";

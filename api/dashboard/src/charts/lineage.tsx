@@ -5,7 +5,7 @@ import type { Schemas } from "../api";
 import type { Size } from "../canvas";
 import { formatCount, formatNumber, formatValue } from "../format";
 import { token } from "../theme";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { shadeOf, shades } from "./colour";
 import { ExportMenu } from "./export";
 import type { Figure, Rows } from "./export-file";

@@ -1,9 +1,9 @@
 // One axis of parallel coordinates: brushes by pointer and keyboard, choices, tick labels, and moving the axis.
 import { fireEvent, render, screen } from "@testing-library/react";
 import { type Axis, numberAxis } from "./axis";
-import type { Brush } from "./brush-filter";
+import type { Brush } from "./brush-filter-terms";
+import { placeY } from "./draw-parallel-lines";
 import { type AxisProps, ParallelAxis } from "./parallel-axis";
-import { placeY } from "./parallel-lines";
 
 const HEIGHT = 400;
 const LR = numberAxis("params.lr", "lr", [0, 1]);

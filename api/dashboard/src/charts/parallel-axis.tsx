@@ -3,8 +3,8 @@ import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { formatNumber, formatValue } from "../format";
 import { CutName } from "../widgets/cut-name";
 import { type Axis, numberAt, placeOn, type Scalar, ticksOf, titleOf } from "./axis";
-import type { Brush } from "./brush-filter";
-import { BOTTOM, placeAt, placeY, TOP } from "./parallel-lines";
+import type { Brush } from "./brush-filter-terms";
+import { BOTTOM, placeAt, placeY, TOP } from "./draw-parallel-lines";
 
 export type AxisProps = {
   axis: Axis;

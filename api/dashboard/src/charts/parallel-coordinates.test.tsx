@@ -3,11 +3,11 @@ import { fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { beforeAll, expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
-import { rankingOf } from "./best-lines";
-import type { Brushes } from "./brush-filter";
+import { rankingOf } from "./best-parallel-lines";
+import type { Brushes } from "./brush-filter-terms";
+import { isAbsentOn, linesOf, placeY } from "./draw-parallel-lines";
 import { pointsOf } from "./fixture";
 import { Parallel } from "./parallel-coordinates";
-import { isAbsentOn, linesOf, placeY } from "./parallel-lines";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
 const OPTIMIZER: Axis = { ...LR, key: "params.optimizer", name: "optimizer", kind: "choice", choices: ["adam", "sgd"] };

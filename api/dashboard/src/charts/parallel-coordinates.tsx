@@ -3,14 +3,10 @@ import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
 import { type Axis, columnNameOf } from "./axis";
-import { bestInside, type Ranking } from "./best-lines";
-import { type Brush, type Brushes, countIn } from "./brush-filter";
+import { bestInside, type Ranking } from "./best-parallel-lines";
+import { type Brush, type Brushes, countIn } from "./brush-filter-terms";
 import { HOVER_TOKEN } from "./colour";
 import { drawAxes } from "./draw-parallel-axes";
-import { ExportMenu } from "./export";
-import type { Figure, Rows } from "./export-file";
-import { Legend, type LegendItem } from "./legend";
-import { ParallelAxis } from "./parallel-axis";
 import {
   axisX,
   BEST_TOKEN,
@@ -23,9 +19,13 @@ import {
   lineAt,
   linesOf,
   MANY,
-} from "./parallel-lines";
+} from "./draw-parallel-lines";
+import { ExportMenu } from "./export";
+import type { Figure, Rows } from "./export-file";
+import { Legend, type LegendItem } from "./legend";
+import { ParallelAxis } from "./parallel-axis";
 import { columnOf, type Points } from "./trial-columns";
-import { trialRows } from "./trial-rows";
+import { trialRows } from "./trial-export-rows";
 import { TrialTip } from "./trial-tooltip";
 import { useBrushedRows } from "./use-brushed-rows";
 import { useLineLayers } from "./use-parallel-layers";

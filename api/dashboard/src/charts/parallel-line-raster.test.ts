@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Rgb } from "./colour";
+import { placeY } from "./draw-parallel-lines";
 import { ParallelLineRaster } from "./parallel-line-raster";
-import { placeY } from "./parallel-lines";
 
 const SIZE = { width: 120, height: 100 };
 const SHADES = Array.from({ length: 25 }, (_, shade): Rgb => [shade * 10, 0, 0]);

@@ -2,7 +2,7 @@
 // redraws only the lines that enter or leave it. Stroking a canvas would redraw all of them. The opacity of a pixel is
 // the density of its lines relative to the densest parts of the picture, its color their mean shade. Pure.
 import type { Rgb } from "./colour";
-import { axisX, type Lines, placeY } from "./parallel-lines";
+import { axisX, type Lines, placeY } from "./draw-parallel-lines";
 
 export type RasterColours = { shades: readonly Rgb[]; behind: Rgb }; // worst to best; the first is for unknown values
 

@@ -4,7 +4,7 @@ import { formatCount } from "../format";
 import { type Axis, placeOn, titleOf } from "./axis";
 import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
-import type { LogChoice } from "./log-results";
+import type { LogChoice } from "./result-axis-scale";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 import { useValueAxis } from "./use-value-axis";

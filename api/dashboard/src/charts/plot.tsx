@@ -2,11 +2,11 @@
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import type { Axis } from "./axis";
+import { PlotLabels } from "./axis-label-tooltips";
 import { ExportMenu } from "./export";
 import type { Figure, Rows } from "./export-file";
 import { drawFrame, type Frame, frameIn, type Point } from "./frame";
 import { Legend, type LegendItem } from "./legend";
-import { PlotLabels } from "./plot-labels";
 import "./plot.css";
 
 export type PlotProps = {

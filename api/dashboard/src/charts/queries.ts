@@ -5,7 +5,7 @@ import { api, done } from "../api";
 import { type Changes, useLive } from "../live";
 import { keys } from "../query-keys";
 import type { Axis } from "./axis";
-import { type Brushes, readBrushes, withoutRanges } from "./brush-filter";
+import { type Brushes, readBrushes, withoutRanges } from "./brush-filter-terms";
 import type { ImportanceView } from "./importance";
 import type { Interval } from "./lineage";
 import { outcomeAxes, type Points, parameterAxes } from "./trial-columns";

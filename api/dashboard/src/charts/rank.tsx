@@ -3,7 +3,7 @@ import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, columnNameOf, titleOf, withRoom } from "./axis";
 import type { LegendItem } from "./legend";
-import { rampText } from "./ramp-text";
+import { rampText } from "./ramp-meaning";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
 

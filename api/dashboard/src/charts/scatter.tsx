@@ -7,7 +7,7 @@ import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot, type PlotProps } from "./plot";
 import { columnOf, type Points } from "./trial-columns";
-import { type MoreColumns, RANK, trialRows } from "./trial-rows";
+import { type MoreColumns, RANK, trialRows } from "./trial-export-rows";
 import { TrialTip } from "./trial-tooltip";
 
 export type ScatterProps = Pick<PlotProps, "name" | "title" | "legend"> & {

@@ -1,6 +1,6 @@
 // The trials of a chart: columns of equal length, and the axes derived from them. Pure.
 import type { Schemas } from "../api";
-import { figureOf } from "../trials/metric-figures";
+import { figureOf } from "../trials/metric-summary-columns";
 import { type Axis, type Goal, MEASURED, numberAxis, type Scalar } from "./axis";
 import { sharesByRank } from "./ranks";
 

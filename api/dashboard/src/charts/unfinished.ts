@@ -1,6 +1,6 @@
 // Trials that ended without a result, or still run: drawn at their last report, hollow or crossed. Pure.
 import { formatCount } from "../format";
-import { figureOf } from "../trials/metric-figures";
+import { figureOf } from "../trials/metric-summary-columns";
 import type { Scalar } from "./axis";
 import type { LegendItem } from "./legend";
 import { columnOf, type Points } from "./trial-columns";

@@ -1,6 +1,6 @@
 // The rows inside the brushes. Returns the same array while the rows do not change, so that nothing is redrawn.
 import { useMemo, useRef } from "react";
-import { type Brushes, rowsIn } from "./brush-filter";
+import { type Brushes, rowsIn } from "./brush-filter-terms";
 import { idsOf, type Points } from "./trial-columns";
 
 export function useBrushedRows(points: Points, brushes: Brushes): Uint8Array {

@@ -2,7 +2,7 @@
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { numberAxis } from "./axis";
-import { readBrushes } from "./brush-filter";
+import { readBrushes } from "./brush-filter-terms";
 import { pointsOf } from "./fixture";
 import type { ChartPoints } from "./queries";
 import { useBrushedRows } from "./use-brushed-rows";

@@ -2,7 +2,7 @@
 // released or a single key pressed, and after a pause while a brush moves or keys follow each other.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { setQuery } from "../url";
-import { type Brushes, writeBrushes } from "./brush-filter";
+import { type Brushes, writeBrushes } from "./brush-filter-terms";
 import type { ChartPoints } from "./queries";
 
 const WRITE_DELAY_MS = 250; // of a moving brush; browsers also limit how often a page may change its URL

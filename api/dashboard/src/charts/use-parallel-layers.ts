@@ -2,10 +2,10 @@
 // of lines, the lower layer shows the density, and the upper one the best.
 import { useCallback, useMemo, useRef } from "react";
 import { type Size, useCanvas } from "../canvas";
-import { countIn } from "./brush-filter";
+import { countIn } from "./brush-filter-terms";
 import { shadeParts, shadesOf, tokenParts } from "./colour";
+import { drawBehind, drawBest, drawLines, type Lines, MANY } from "./draw-parallel-lines";
 import { ParallelLineRaster } from "./parallel-line-raster";
-import { drawBehind, drawBest, drawLines, type Lines, MANY } from "./parallel-lines";
 
 const FEW = 600; // of many: up to this number of lines is stroked above the others
 

@@ -1,7 +1,7 @@
 // The axis of a result over the drawn trials. Returns the same object while its ends do not change.
 import { useMemo, useRef } from "react";
 import { type Axis, numberAxis, robustAxis, withRoom } from "./axis";
-import { isLogScale, type LogChoice } from "./log-results";
+import { isLogScale, type LogChoice } from "./result-axis-scale";
 import { numbersOf, type Points } from "./trial-columns";
 
 export function useValueAxis(points: Points, metric: Axis, log: LogChoice, inside: Uint8Array): Axis {

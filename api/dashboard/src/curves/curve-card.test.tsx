@@ -2,7 +2,7 @@
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { showWithService, stubSize } from "../testing/service";
-import { layerOf } from "./chart-layer";
+import { layerOf } from "./chart-scene";
 import { CARD_HEIGHT, CurveCard, tableOf, WIDE_HEIGHT } from "./curve-card";
 import { gridFixture, panelFixture, settingsFixture } from "./fixture";
 import type { Grid, GridParams } from "./panel-loader";

@@ -7,7 +7,7 @@ import { frameIn } from "../charts/frame";
 import type { LegendItem } from "../charts/legend";
 import { Button } from "../widgets/button";
 import { CutName } from "../widgets/cut-name";
-import { isShown, type Layer, layerOf, legendOf } from "./chart-layer";
+import { isShown, type Layer, layerOf, legendOf } from "./chart-scene";
 import { CurvePlot } from "./curve-plot";
 import { cssOf, drawLayer } from "./draw-layer";
 import type { GridParams, Loaded } from "./panel-loader";

@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { frameIn } from "../charts/frame";
 import { formatTime } from "../format";
 import { stubSize } from "../testing/service";
-import { type Layer, layerOf } from "./chart-layer";
+import { type Layer, layerOf } from "./chart-scene";
 import { setCursor, useCursor } from "./cursor";
 import { CurvePlot, type CurvePlotProps, placeText } from "./curve-plot";
 import { scalesOf } from "./draw-layer";

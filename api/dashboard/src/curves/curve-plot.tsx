@@ -5,7 +5,7 @@ import { numberAt } from "../charts/axis";
 import { nearestIndex } from "../charts/curve-values";
 import { type Frame, frameIn, type Point } from "../charts/frame";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../format";
-import { describeLayer, type Layer, type Line } from "./chart-layer";
+import { describeLayer, type Layer, type Line } from "./chart-scene";
 import { setCursor, useCursor } from "./cursor";
 import { drawActive, drawCursor, drawLayer, scalesOf } from "./draw-layer";
 import type { Range } from "./settings";

@@ -1,7 +1,7 @@
 // What a chart of the grid draws: gaps, single points, bands, smoothing, marks at the edges, the active line and the cursor.
 import { type Axis, numberAxis } from "../charts/axis";
 import { recordingContext } from "../testing/recording-canvas";
-import type { Layer, Line, Mark } from "./chart-layer";
+import type { Layer, Line, Mark } from "./chart-scene";
 import { drawActive, drawCursor, drawLayer, scaleOf, scalesOf } from "./draw-layer";
 
 const FRAME = { left: 100, top: 50, width: 200, height: 100 };

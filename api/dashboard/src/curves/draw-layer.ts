@@ -3,7 +3,7 @@ import type { Axis } from "../charts/axis";
 import { shadeOf, shades } from "../charts/colour";
 import { clipped, drawFrame, type Frame } from "../charts/frame";
 import { token } from "../theme";
-import type { Colour, Layer, Line, Mark } from "./chart-layer";
+import type { Colour, Layer, Line, Mark } from "./chart-scene";
 
 const MANY = 12; // lines; above it they are as thin as the screen allows, which is also ten times as fast
 const RAW = 0.22; // opacity of what is smoothed

@@ -2,7 +2,7 @@
 import { useTheme } from "../theme";
 import { setQuery } from "../url";
 import { Button } from "../widgets/button";
-import { type Colour, isShown, type LegendItem } from "./chart-layer";
+import { type Colour, isShown, type LegendItem } from "./chart-scene";
 import { cssOf } from "./draw-layer";
 import { type Settings, toggleIn } from "./settings";
 

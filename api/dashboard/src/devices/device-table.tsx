@@ -2,7 +2,7 @@
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
 import type { DeviceLine } from "../timeline/segments";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { StateBadge } from "../widgets/state-badge";
 import { type Device, placeOf } from "./device";
 import { DrainControls } from "./drain-controls";

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { ExportTable } from "../charts/export";
 import type { Rows } from "../charts/export-file";
 import { formatNumber, formatShare } from "../format";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import type { Preview } from "./ensemble";
 import { figure, formatScore, metricOf } from "./score-metrics";
 import "./candidates.css";

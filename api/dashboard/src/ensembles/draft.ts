@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
 import { formatCount } from "../format";
-import { nameOf } from "../trials/trial-names";
+import { nameOf } from "../trials/trial-references";
 import { setQuery } from "../url";
 import type { Ensemble } from "./ensemble";
 

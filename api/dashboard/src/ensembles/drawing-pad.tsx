@@ -1,7 +1,7 @@
 // A drawing pad for rows of image data, by pointer and keyboard.
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
-import { type Image, paint } from "./image-row";
 import { usePixels } from "./pixels";
+import { type Image, paint } from "./row-as-image";
 import "./drawing-pad.css";
 
 type PadProps = { row: readonly number[]; image: Image; onChange: (row: number[]) => void };

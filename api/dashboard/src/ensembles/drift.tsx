@@ -1,7 +1,7 @@
 // The inputs of recent requests against the training rows: the features that differ most.
 import { useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../api";
-import { barFigure } from "../charts/bar-figure";
+import { barFigure } from "../charts/bar-export";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { formatCount, formatNumber } from "../format";

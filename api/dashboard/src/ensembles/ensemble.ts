@@ -1,6 +1,6 @@
 // Short names for the API's ensemble types, and labels of rules, selections and modes.
 import type { Schemas } from "../api";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 
 export type Ensemble = Schemas["EnsembleView"];
 export type Member = Schemas["MemberView"];

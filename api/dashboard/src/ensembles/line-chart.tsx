@@ -2,11 +2,11 @@
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import { numberAt } from "../charts/axis";
+import { PlotLabels } from "../charts/axis-label-tooltips";
 import { nearestIndex } from "../charts/curve-values";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { frameIn } from "../charts/frame";
-import { PlotLabels } from "../charts/plot-labels";
 import { formatNumber } from "../format";
 import { axesOf, drawLineChart, type LineChart, type Range, type Series } from "./draw-line-chart";
 import "./line-chart.css";

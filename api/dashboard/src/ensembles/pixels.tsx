@@ -1,6 +1,6 @@
 // A row of image data as a picture.
 import { useEffect, useRef } from "react";
-import { type Image, pixelsOf } from "./image-row";
+import { type Image, pixelsOf } from "./row-as-image";
 import "./pixels.css";
 
 /** The canvas on which the row is drawn, one pixel per value. */

@@ -4,8 +4,8 @@ import type { Rows } from "../charts/export-file";
 import { formatBytes, formatNumber } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
 import type { Ensemble, EvaluationResult, PrecisionScores } from "./ensemble";
+import type { NamedMember } from "./member-score-comparison";
 import { formatScore } from "./score-metrics";
-import type { NamedMember } from "./scores";
 import "./precisions.css";
 
 export type MeasuredMember = { name: string; used: string | null; reason: string; figures: readonly PrecisionScores[] };

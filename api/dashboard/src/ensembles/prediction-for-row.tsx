@@ -4,7 +4,7 @@ import { ApiError } from "../api";
 import { Button } from "../widgets/button";
 import { Failure, Loading } from "../widgets/query-states";
 import type { Ensemble } from "./ensemble";
-import { PredictionTable } from "./prediction-table";
+import { PredictionTable } from "./prediction-breakdown";
 import { predict } from "./queries";
 
 type PredictionForRowProps = {

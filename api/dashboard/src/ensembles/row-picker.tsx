@@ -5,8 +5,8 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { ScrollX } from "../widgets/scroll-x";
 import type { Samples } from "./ensemble";
-import type { Image } from "./image-row";
 import { Pixels } from "./pixels";
+import type { Image } from "./row-as-image";
 import "./row-picker.css";
 
 const COLUMNS = 6;

@@ -10,11 +10,11 @@ import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
 import { DrawingPad } from "./drawing-pad";
 import type { Ensemble, Samples } from "./ensemble";
-import type { Image } from "./image-row";
 import { parseRow } from "./parse-row";
 import { Pixels } from "./pixels";
 import { PredictionForRow } from "./prediction-for-row";
 import { samples } from "./queries";
+import type { Image } from "./row-as-image";
 import { RowPicker, trueLabelOf } from "./row-picker";
 import "./try-prediction.css";
 

@@ -6,9 +6,9 @@ import type { ReactNode } from "react";
 import { keys } from "../query-keys";
 import { draftOf, versionHref } from "./draft";
 import type { Ensemble } from "./ensemble";
-import { EvaluateForm } from "./evaluate";
 import { ENSEMBLE } from "./fixture";
 import { parseEvaluationCsv } from "./parse-evaluation-csv";
+import { EvaluateForm } from "./request-evaluation";
 import { BuildVersion } from "./submit-draft";
 import { Versions } from "./versions";
 

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { ExportTable } from "../charts/export";
 import type { Rows } from "../charts/export-file";
 import { formatShare, formatTime } from "../format";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { useCanEdit } from "../use-session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";

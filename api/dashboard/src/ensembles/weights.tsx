@@ -1,11 +1,11 @@
 // The weight of each member.
 import { Link } from "wouter";
-import { barFigure } from "../charts/bar-figure";
+import { barFigure } from "../charts/bar-export";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { formatShare } from "../format";
 import { CutName } from "../widgets/cut-name";
-import type { NamedMember } from "./scores";
+import type { NamedMember } from "./member-score-comparison";
 import "./weights.css";
 
 export function Weights({

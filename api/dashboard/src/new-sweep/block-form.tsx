@@ -1,9 +1,9 @@
 // A block of the sweep file as a collapsible form, generated from its JSON Schema.
 import type { ReactNode } from "react";
 import { Collapsible } from "./collapsible";
-import type { Draft } from "./draft";
-import { KeyChoice, KeyField, KeyFlag } from "./key-fields";
 import { type BlockSpec, type KeySpec, labelOf, optionsOf } from "./schema";
+import type { Draft } from "./sweep-file-draft";
+import { KeyChoice, KeyField, KeyFlag } from "./sweep-file-key-fields";
 import { keysAt, type Path, valueAt } from "./yaml-values";
 
 type Props = {

@@ -2,7 +2,7 @@
 import { Button } from "../widgets/button";
 import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
-import type { Draft } from "./draft";
+import type { Draft } from "./sweep-file-draft";
 import { flow, keysAt, listAt, type Path, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 const MAX_CHECKBOXES = 12; // a longer list of values is typed

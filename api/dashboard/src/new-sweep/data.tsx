@@ -1,7 +1,7 @@
 // The data of a program: a built-in data set, or files on the server.
 import { Field } from "../widgets/field";
-import type { Change, Draft } from "./draft";
-import { KeyChoice, KeyField } from "./key-fields";
+import type { Change, Draft } from "./sweep-file-draft";
+import { KeyChoice, KeyField } from "./sweep-file-key-fields";
 import { type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
 const DATA: [string, string][] = [

@@ -1,7 +1,7 @@
 // What the sweep file says for people: project, tags and description.
 import { useProjects } from "../organize/details";
-import type { Draft } from "./draft";
-import { KeyField, KeyText } from "./key-fields";
+import type { Draft } from "./sweep-file-draft";
+import { KeyField, KeyText } from "./sweep-file-key-fields";
 
 export function DetailsFields({ draft }: { draft: Draft }) {
   const projects = useProjects().data ?? [];

@@ -1,5 +1,5 @@
 // For tests: the `update` of a draft whose file does not change.
-import type { Draft, Parsed } from "./draft";
+import type { Draft, Parsed } from "./sweep-file-draft";
 
 export function updateOf(change: Draft["change"], current: Parsed): Draft["update"] {
   return changesFor => {

@@ -1,8 +1,8 @@
 // Early stopping: the rule, and the keys that belong to it.
 import { BlockForm, SpecFields } from "./block-form";
-import type { Draft } from "./draft";
-import { KeyChoice } from "./key-fields";
 import { type BlockSpec, optionsOf } from "./schema";
+import type { Draft } from "./sweep-file-draft";
+import { KeyChoice } from "./sweep-file-key-fields";
 import { shownAt } from "./yaml-values";
 
 const BLOCK = "early_terminate";

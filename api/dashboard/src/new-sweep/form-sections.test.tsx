@@ -2,9 +2,9 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Draft, type Problem, problemOf } from "./draft";
 import { updateOf } from "./draft-stub";
 import { SweepForm } from "./form";
+import { type Draft, type Problem, problemOf } from "./sweep-file-draft";
 import type { Document } from "./yaml-values";
 
 const FUNCTION = { function: "train:objective" };

@@ -2,12 +2,12 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Draft, problemOf } from "./draft";
+import { pathInFolder } from "./code-upload";
 import { updateOf } from "./draft-stub";
 import { SweepForm } from "./form";
 import { shapeOf } from "./parameters";
 import { blockSpec, labelOf } from "./schema";
-import { pathInFolder } from "./upload";
+import { type Draft, problemOf } from "./sweep-file-draft";
 import { quoted, shownAt, typedYaml } from "./yaml-values";
 import { crc32, zipOf } from "./zip";
 

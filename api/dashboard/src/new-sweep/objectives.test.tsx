@@ -1,10 +1,10 @@
 // The objectives of a new sweep: names and goals of built-in and own programs, targets, and how many there are.
 import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Draft, type Problem, problemOf } from "./draft";
 import { updateOf } from "./draft-stub";
-import { objectivePaths } from "./objective-paths";
+import { objectivePaths } from "./objective-yaml-paths";
 import { Objectives } from "./objectives";
+import { type Draft, type Problem, problemOf } from "./sweep-file-draft";
 import type { Document } from "./yaml-values";
 
 function show(document: Document, problems: Problem[] = [], numbers: Record<string, string> = {}) {

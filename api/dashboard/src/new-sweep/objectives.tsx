@@ -2,10 +2,10 @@
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
-import type { Change, Draft, Parsed } from "./draft";
-import { KeyChoice, KeyField } from "./key-fields";
-import { objectivePaths } from "./objective-paths";
+import { objectivePaths } from "./objective-yaml-paths";
 import { kindOf } from "./program";
+import type { Change, Draft, Parsed } from "./sweep-file-draft";
+import { KeyChoice, KeyField } from "./sweep-file-key-fields";
 import { flow, type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
 const MAX_OBJECTIVES = 8;

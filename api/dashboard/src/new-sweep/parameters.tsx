@@ -6,8 +6,8 @@ import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";
 import { addCondition, Conditions, canDepend } from "./conditional-parameters";
-import type { Draft } from "./draft";
 import { kindOf } from "./program";
+import type { Draft } from "./sweep-file-draft";
 import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 type Shape =

@@ -1,7 +1,7 @@
 // Sweeps that must finish before this one, and parameters that get the values of the best trial of one.
 import { Collapsible } from "./collapsible";
-import type { Draft } from "./draft";
-import { KeyField } from "./key-fields";
+import type { Draft } from "./sweep-file-draft";
+import { KeyField } from "./sweep-file-key-fields";
 import { keysAt, listAt } from "./yaml-values";
 
 export function PredecessorsForm({ draft }: { draft: Draft }) {

@@ -1,6 +1,6 @@
 // Panels with the problems of the sweep file, each with its line, and with the notes on it.
 import { Panel } from "../widgets/panel";
-import type { Problem, Read } from "./draft";
+import type { Problem, Read } from "./sweep-file-draft";
 
 export function Problems({ problems, onGo }: { problems: Read["problems"]; onGo: (problem: Problem) => void }) {
   if (problems.length === 0) return null;

@@ -1,9 +1,9 @@
 // The program of a new sweep: its kind, what a change of the kind keeps, and the fields of each kind.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Draft, type Problem, problemOf } from "./draft";
 import { updateOf } from "./draft-stub";
 import { kindOf, ProgramForm } from "./program";
+import { type Draft, type Problem, problemOf } from "./sweep-file-draft";
 import type { Document } from "./yaml-values";
 
 function show(document: Document, problems: Problem[] = []) {

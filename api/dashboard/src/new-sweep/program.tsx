@@ -2,12 +2,12 @@
 import type { ReactNode } from "react";
 import { Field } from "../widgets/field";
 import { AddName } from "./add-name";
+import { CodeUpload } from "./code-upload";
 import { Collapsible } from "./collapsible";
 import { DataForm } from "./data";
-import type { Change, Draft } from "./draft";
-import { KeyChoice, KeyField } from "./key-fields";
-import { objectivePaths } from "./objective-paths";
-import { CodeUpload } from "./upload";
+import { objectivePaths } from "./objective-yaml-paths";
+import type { Change, Draft } from "./sweep-file-draft";
+import { KeyChoice, KeyField } from "./sweep-file-key-fields";
 import { keysAt, quoted, valueAt } from "./yaml-values";
 
 type ProgramKind = "builtin" | "function" | "command";

@@ -1,8 +1,8 @@
 // The search method: a name, an Optuna sampler class, or population-based training with its keys.
 import { SpecField } from "./block-form";
-import type { Change, Draft } from "./draft";
-import { KeyChoice, KeyField } from "./key-fields";
 import { blockSpec, detailOf, methodSpec, optionsOf, useSweepSchema } from "./schema";
+import type { Change, Draft } from "./sweep-file-draft";
+import { KeyChoice, KeyField } from "./sweep-file-key-fields";
 import { keysAt, shownAt, valueAt } from "./yaml-values";
 
 const CUSTOM = "custom";

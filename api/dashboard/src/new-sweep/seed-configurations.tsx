@@ -6,7 +6,7 @@ import { CommitInput } from "../widgets/commit-input";
 import { Icon } from "../widgets/icon";
 import { ScrollX } from "../widgets/scroll-x";
 import { Collapsible } from "./collapsible";
-import type { Draft } from "./draft";
+import type { Draft } from "./sweep-file-draft";
 import { keysAt, listAt, shownAt, typedYaml } from "./yaml-values";
 
 const SHOWN = 20;

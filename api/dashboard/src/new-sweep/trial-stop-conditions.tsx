@@ -1,6 +1,6 @@
 // Stop conditions, which end a trial as finished: one condition as two fields; several are edited as text.
-import type { Draft } from "./draft";
-import { KeyField } from "./key-fields";
+import type { Draft } from "./sweep-file-draft";
+import { KeyField } from "./sweep-file-key-fields";
 import { keysAt, valueAt } from "./yaml-values";
 
 export function TrialStopConditions({ draft }: { draft: Draft }) {

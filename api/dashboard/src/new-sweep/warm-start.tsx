@@ -8,7 +8,7 @@ import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/sweep"
 import { useDebounced } from "../use-debounced";
 import { QueryResult } from "../widgets/query-states";
 import { Collapsible } from "./collapsible";
-import type { Draft } from "./draft";
+import type { Draft } from "./sweep-file-draft";
 import { listAt } from "./yaml-values";
 
 const LISTED = 8;

@@ -1,5 +1,5 @@
 // The zip of uploaded code: checksums, offsets and names that any unzip reads.
-import { pathInFolder } from "./upload";
+import { pathInFolder } from "./code-upload";
 import { crc32, zipOf } from "./zip";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 // The description of a sweep: its first line, opened on demand as Markdown.
 import { useState } from "react";
-import { part } from "../widgets/part";
+import { part } from "../widgets/lazy-part";
 import "./organize.css";
 
 const RenderedMarkdown = part("the description", () => import("./markdown").then(module => module.RenderedMarkdown), 2);

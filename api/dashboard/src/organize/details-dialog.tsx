@@ -5,7 +5,7 @@ import type { Sweep } from "../sweep/sweep";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
-import { part } from "../widgets/part";
+import { part } from "../widgets/lazy-part";
 import { changeDetails, type DetailChanges, tagsOf, useProjects } from "./details";
 import "./organize.css";
 

@@ -6,7 +6,7 @@ import { type Sent, showWithService } from "../testing/service";
 import { Description, firstLine } from "./description";
 import { tagsOf } from "./details";
 import { changesOf, DetailsDialog } from "./details-dialog";
-import { SweepLabels } from "./labels";
+import { SweepLabels } from "./filter-links";
 import { hasTerm, projectIn, projectTerm, toggled, withProject } from "./list-terms";
 import { SweepDetails } from "./sweep-details";
 

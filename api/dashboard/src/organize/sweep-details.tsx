@@ -10,7 +10,7 @@ import { Icon } from "../widgets/icon";
 import { attempt } from "../widgets/toast";
 import { canArchive, changeDetails } from "./details";
 import { DetailsDialog } from "./details-dialog";
-import { SweepLabels } from "./labels";
+import { SweepLabels } from "./filter-links";
 import { Star } from "./star";
 import "./organize.css";
 

@@ -2,11 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { api, done } from "../api";
-import { useConnection } from "../connection";
+import { useConnection } from "../connection-status";
 import type { Device } from "../devices/device";
 import { DeviceTable } from "../devices/device-table";
+import { ServicesLine } from "../devices/leader-status";
 import { machinesOf, type Node } from "../devices/nodes";
-import { ServicesLine } from "../devices/services";
 import { formatCount, formatDuration, formatShare } from "../format";
 import { keys } from "../query-keys";
 import { Reasons } from "../timeline/idle-reasons";

@@ -3,13 +3,13 @@
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
-import { ChartsOf } from "../charts/charts-of";
+import { ChartsOf } from "../charts/export-subject";
 import { EnsembleActions } from "../ensembles/actions";
 import { DriftPanel } from "../ensembles/drift";
 import { type Ensemble, MODES, RULES } from "../ensembles/ensemble";
-import { EvaluationPanel } from "../ensembles/evaluation-panel";
+import { EvaluationPanel } from "../ensembles/evaluations-panel";
 import { EventsPanel } from "../ensembles/events";
-import { MembersTable } from "../ensembles/members";
+import { MembersTable } from "../ensembles/member-health";
 import { builtPrecisions, PrecisionTable } from "../ensembles/precisions";
 import { useEnsemble } from "../ensembles/queries";
 import { MemberSelection } from "../ensembles/selection-summary";

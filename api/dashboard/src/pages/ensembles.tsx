@@ -16,7 +16,7 @@ import { Empty, Failure, Loading } from "../widgets/query-states";
 import { RelativeTime } from "../widgets/relative-time";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
-import "../ensembles/scores.css";
+import "../ensembles/member-score-comparison.css";
 import "./ensembles.css";
 
 const PAGE = 50;

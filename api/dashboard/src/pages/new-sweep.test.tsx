@@ -1,8 +1,8 @@
 // The page "New sweep": examples, submission with an idempotency key, copies, problems, and viewers.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { clearStoredText } from "../new-sweep/draft";
 import { EXAMPLES } from "../new-sweep/examples";
+import { clearStoredText } from "../new-sweep/sweep-file-draft";
 import { type Sent, showWithService } from "../testing/service";
 import { NewSweepPage } from "./new-sweep";
 

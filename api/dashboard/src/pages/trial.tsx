@@ -3,21 +3,21 @@
 import { useEffect } from "react";
 import { Link, Redirect, useSearch } from "wouter";
 import { ApiError } from "../api";
-import { ChartsOf } from "../charts/charts-of";
-import { useConnection } from "../connection";
+import { ChartsOf } from "../charts/export-subject";
+import { useConnection } from "../connection-status";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
 import { ruleOf } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
 import { samplerNote } from "../trials/sampler";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { withQuery } from "../url";
 import { formatMegabytes } from "../usage/measures";
 import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
+import { part } from "../widgets/lazy-part";
 import { NotFound } from "../widgets/not-found";
 import { Panel } from "../widgets/panel";
-import { part } from "../widgets/part";
 import { QueryResult } from "../widgets/query-states";
 import { Stat, Stats } from "../widgets/stats";
 import { Attempts, causeLabel } from "./trial/attempts";
@@ -28,11 +28,11 @@ import { Log } from "./trial/log";
 import { MetricTable } from "./trial/metric-table";
 import { NotesAndTags } from "./trial/notes-and-tags";
 import { Parameters } from "./trial/parameter-comparison";
+import { Schedule } from "./trial/population-schedule";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial, useTrialId } from "./trial/queries";
-import { Schedule } from "./trial/schedule";
 import "./trial/trial.css";
 
-const Resources = part("the resources", () => import("../usage/resources").then(module => module.Resources), 0);
+const Resources = part("the resources", () => import("../usage/trial-resources").then(module => module.Resources), 0);
 const Images = part("the images", () => import("./trial/images").then(module => module.Images), 0);
 
 export function TrialPage({ sweepId, number }: { sweepId: number; number: number }) {

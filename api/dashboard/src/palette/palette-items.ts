@@ -2,7 +2,7 @@
 import type { Schemas } from "../api";
 import { shortcutsNow } from "../keyboard";
 import { listWith, projectTerm } from "../organize/list-terms";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { paletteActions } from "./palette-actions";
 
 export type Found = Schemas["FoundView"];

@@ -1,6 +1,6 @@
 // Opens the command palette by Ctrl-K or Cmd-K on every page; its code is loaded then.
 import { type ReactNode, useEffect, useState } from "react";
-import { part, useLoadedAhead } from "../widgets/part";
+import { part, useLoadedAhead } from "../widgets/lazy-part";
 
 const Palette = part("the palette", () => import("./palette").then(module => module.Palette), 0);
 const AHEAD = [Palette]; // what is typed right after the shortcut belongs to the palette

@@ -5,7 +5,7 @@ import type { Schemas } from "../api";
 import { formatValue } from "../format";
 import { type Changes, useLive } from "../live";
 import { keys } from "../query-keys";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { StateBadge } from "../widgets/state-badge";
 import type { Sweep } from "./sweep";
 import "./chain.css";

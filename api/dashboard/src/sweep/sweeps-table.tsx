@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { BasketButton } from "../basket/basket-button";
 import { formatDuration } from "../format";
 import { useKeys } from "../keyboard";
-import { SweepLabels } from "../organize/labels";
+import { SweepLabels } from "../organize/filter-links";
 import { Star } from "../organize/star";
 import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";

@@ -1,9 +1,9 @@
 // Time without a running trial: one line per reason, the longest first.
-import { barFigure } from "../charts/bar-figure";
+import { barFigure } from "../charts/bar-export";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { formatCount, formatDuration, formatShare } from "../format";
-import { reasonsOfAll } from "./reasons";
+import { reasonsOfAll } from "./idle-reason-totals";
 import { GAP_KINDS, reasonText } from "./segment-text";
 import { type DeviceLine, isIdleTime, type Reason } from "./segments";
 

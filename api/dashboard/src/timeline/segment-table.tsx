@@ -1,7 +1,7 @@
 // The timeline as a table of all trials and gaps in view, also for screen readers.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatTime } from "../format";
-import { trialHref } from "../trials/trial-names";
+import { trialHref } from "../trials/trial-references";
 import { Empty } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
 import { type Lane, within } from "./draw";

@@ -1,5 +1,5 @@
 // Bars, gaps and reasons of a device from the columns of the service.
-import { reasonsOfAll } from "./reasons";
+import { reasonsOfAll } from "./idle-reason-totals";
 import { barsOf, type DeviceLine, gapsOf } from "./segments";
 
 const LINE: DeviceLine = {

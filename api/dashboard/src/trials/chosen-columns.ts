@@ -1,5 +1,5 @@
 // The columns of a sweep's table that the user chose: in the URL, and kept in this browser for the next visit.
-import { figureOf } from "./metric-figures";
+import { figureOf } from "./metric-summary-columns";
 
 /** Their keys, from the text in the URL; null: the defaults. */
 export function chosenColumns(inUrl: string, sweepId: number): readonly string[] | null {

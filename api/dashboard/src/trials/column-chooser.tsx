@@ -2,14 +2,14 @@
 
 import { useId, useState } from "react";
 import { Button } from "../widgets/button";
+import { MetricPicker } from "../widgets/combobox";
 import { CutName } from "../widgets/cut-name";
 import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
-import { MetricPicker } from "../widgets/metric-picker";
-import { searchOptions } from "../widgets/metric-search";
+import { searchOptions } from "../widgets/option-search";
 import { Select } from "../widgets/select";
 import type { Column } from "./columns";
-import { FIGURE_NAMES, FIGURES, type Figure, figureKey } from "./metric-figures";
+import { FIGURE_NAMES, FIGURES, type Figure, figureKey } from "./metric-summary-columns";
 import "./column-chooser.css";
 
 const MANY = 12; // columns: with more there is a search

@@ -7,10 +7,10 @@ import { formatMegabytes } from "../usage/measures";
 import { CutName } from "../widgets/cut-name";
 import { StateBadge } from "../widgets/state-badge";
 import { MetricCell } from "./metric-cell";
-import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-figures";
+import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-summary-columns";
 import { type Choice, samplerText } from "./sampler";
 import { constantsOf, isNumeric } from "./sweep-parameters";
-import { trialHref } from "./trial-names";
+import { trialHref } from "./trial-references";
 import type { Row } from "./use-table-windows";
 
 export type Column = {

@@ -9,10 +9,10 @@ import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";
 import { Checkbox } from "../widgets/checkbox";
-import { MetricPicker } from "../widgets/metric-picker";
+import { MetricPicker } from "../widgets/combobox";
 import { Panel } from "../widgets/panel";
 import { Failure, Loading } from "../widgets/query-states";
-import { trialHref } from "./trial-names";
+import { trialHref } from "./trial-references";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;

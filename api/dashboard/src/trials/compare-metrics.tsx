@@ -2,12 +2,12 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
-import { searchOptions } from "../widgets/metric-search";
+import { searchOptions } from "../widgets/option-search";
 import { Panel } from "../widgets/panel";
 import { Select } from "../widgets/select";
 import type { Trial } from "./compare-table";
 import { NonFinite } from "./metric-cell";
-import { trialHref } from "./trial-names";
+import { trialHref } from "./trial-references";
 import { useMetricSummaries } from "./use-metric-summaries";
 import "./compare-table.css";
 

@@ -10,7 +10,7 @@ import { Icon } from "../widgets/icon";
 import { StateBadge } from "../widgets/state-badge";
 import "./compare-table.css";
 import { samplerText } from "./sampler";
-import { trialHref } from "./trial-names";
+import { trialHref } from "./trial-references";
 
 export type Trial = Schemas["TrialDetail"];
 type Line = { name: ReactNode; key: string; cells: readonly ReactNode[]; differs: boolean };

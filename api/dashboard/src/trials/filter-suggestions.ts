@@ -1,7 +1,7 @@
 // Suggestions while a filter is typed: names, operators and values at the cursor.
 import { FIELDS } from "./filter-fields";
 import { nameOf, paramName, TERM, textOf, tokensOf } from "./filter-terms";
-import { FIGURE_NAMES, FIGURES, type Figure, figureInFilter } from "./metric-figures";
+import { FIGURE_NAMES, FIGURES, type Figure, figureInFilter } from "./metric-summary-columns";
 
 export type Known = {
   params: readonly { name: string; values: readonly unknown[] | null }[];

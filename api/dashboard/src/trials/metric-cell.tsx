@@ -1,6 +1,6 @@
 // A figure of a metric in the table, with a mark if some values of the metric are NaN or infinite.
 import { formatCount, formatNumber } from "../format";
-import { figureKey } from "./metric-figures";
+import { figureKey } from "./metric-summary-columns";
 import type { Row } from "./use-table-windows";
 import "./metric-cell.css";
 

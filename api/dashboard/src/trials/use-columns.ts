@@ -6,7 +6,7 @@ import { useIsPhone } from "../use-is-phone";
 import { chosenColumns, storeColumns } from "./chosen-columns";
 import { useColumnWidths } from "./column-width";
 import { type Column, columnsOf, defaultColumns } from "./columns";
-import { figureOf } from "./metric-figures";
+import { figureOf } from "./metric-summary-columns";
 import { useMetricNames } from "./use-metric-names";
 
 export type TableColumns = {

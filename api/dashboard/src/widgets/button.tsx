@@ -1,7 +1,7 @@
 // Buttons, and links styled as buttons.
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Link } from "wouter";
-import { NOT_RESPONDING, useConnection } from "../connection";
+import { NOT_RESPONDING, useConnection } from "../connection-status";
 import "./button.css";
 
 type Look = { primary?: boolean; danger?: boolean; quiet?: boolean; small?: boolean };

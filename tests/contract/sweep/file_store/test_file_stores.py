@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.file_store_interface import FileStore
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.head_and_object_store import DirectFileStore
+from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.file_store.local_store import LocalFileStore
-from podium.sweep.file_store.node_file_store import DirectFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError

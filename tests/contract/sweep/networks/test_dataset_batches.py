@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from podium.sweep.data import datasets
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data import memory_mapped_datasets
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.networks.dataset_batches import TrainingRows, batches
 
 CPU = torch.device("cpu")
@@ -21,7 +21,7 @@ SPEC = {"model": "mlp", "data": {"name": "digits"}}
 
 @pytest.fixture
 def data(tmp_path: Path) -> Dataset:
-    return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
+    return memory_mapped_datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
 
 
 def test_rows_are_taken_in_requested_order(data: Dataset) -> None:
@@ -50,7 +50,7 @@ def sequences(tmp_path: Path, pad: float) -> Dataset:
     inputs[3, 1] = pad  # within a sequence: it is no end
     np.savez(tmp_path / "sequences.npz", x=inputs, y=np.arange(40) % 2)
     source = {"file": str(tmp_path / "sequences.npz"), "target": "y"}
-    loaded = datasets.load(source, {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}, tmp_path / "cache")
+    loaded = memory_mapped_datasets.load(source, {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}, tmp_path / "cache")
     return replace(loaded, rows={"train": np.arange(6)})
 
 

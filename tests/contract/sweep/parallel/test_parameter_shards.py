@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from podium.sweep.parallel import gradient_compression, parameter_shards
+from podium.sweep.parallel import bfloat16_gradients, parameter_shards
 from podium.sweep.parallel.parameter_shards import ShardOptimizer
 from podium.sweep.values.errors import ParallelError
 
@@ -144,11 +144,11 @@ def test_parameters_of_another_model_and_of_several_dtypes_are_refused() -> None
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8])
 def test_only_bfloat16_compresses(dtype: torch.dtype) -> None:
     with pytest.raises(ParallelError, match=r"it must be torch\.bfloat16"):
-        gradient_compression.check(dtype, network())
-    gradient_compression.check(torch.bfloat16, network())
-    gradient_compression.check(None, network().half())
+        bfloat16_gradients.check(dtype, network())
+    bfloat16_gradients.check(torch.bfloat16, network())
+    bfloat16_gradients.check(None, network().half())
 
 
 def test_compression_of_16_bit_parameters_is_refused() -> None:
     with pytest.raises(ParallelError, match=r"'0\.weight' is torch\.float16"):
-        gradient_compression.check(torch.bfloat16, network().half())
+        bfloat16_gradients.check(torch.bfloat16, network().half())

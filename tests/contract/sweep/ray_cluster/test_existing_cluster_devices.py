@@ -12,7 +12,7 @@ from ray.exceptions import ActorDiedError, RayError, RayTaskError
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.ray_cluster import existing_cluster_devices, node_supervisors
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
-from podium.sweep.ray_cluster.node_supervisor_actor import supervisor_name
+from podium.sweep.ray_cluster.node_services_actor import supervisor_name
 from podium.sweep.ray_cluster.node_supervisors import HeadAccess
 from podium.sweep.ray_cluster.ray_nodes import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode

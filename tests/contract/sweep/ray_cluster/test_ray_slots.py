@@ -16,7 +16,7 @@ import pytest
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, Message, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.slot_commands import StopAttempt
 from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
 from podium.sweep.ray_cluster import own_cluster_devices, ray_slots

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.spec.search_methods import METHODS
+from podium.sweep.spec.search_method_registry import METHODS
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import PastTrial, TrialPlan
 from podium.sweep.values.states import TrialState

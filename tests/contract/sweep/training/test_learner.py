@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from podium.sweep.data import datasets
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data import memory_mapped_datasets
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.networks.dataset_batches import TrainingRows
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings
 
@@ -19,7 +19,7 @@ SPEC = {"model": "mlp", "data": {"name": "digits"}}
 
 @pytest.fixture
 def data(tmp_path: Path) -> Dataset:
-    return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
+    return memory_mapped_datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
 
 
 def learner_on(data: Dataset, *, seed: int = 3, rows: int | None = None, resident_bytes: int | None = None) -> Learner:

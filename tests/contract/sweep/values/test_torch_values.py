@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from podium.sweep.values.failure_cause_detection import cause_of
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.failure_classification import cause_of
 from podium.sweep.values.returned_values import returned_values
 
 OUT_OF_MEMORY = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"

@@ -23,9 +23,9 @@ from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.running_sweep_warnings import WarningCode
 from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.states import SweepState
-from podium.sweep.values.sweep_warning_checks import WarningCode
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document

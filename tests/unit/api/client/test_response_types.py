@@ -34,9 +34,9 @@ from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementVie
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_metadata_routes import ProjectView
 from podium.api.rest.trials.trial_preview_routes import LoggedImageView
-from podium.ensemble.scoring.best_member_comparison import McNemar
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
 from podium.ensemble.scoring.missing_member_scores import Degradation, SizeScores, SubsetScores
+from podium.ensemble.scoring.predictor_comparison import McNemar
 
 PAIRS: list[tuple[Any, Any]] = [
     (ensemble_traffic_and_drift_responses.TrafficPoint, traffic_and_event_routes.TrafficPointView),

@@ -20,7 +20,6 @@ def no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    monkeypatch.setattr(service_for_command, "START_S", 0.2)
     return tmp_path / "data"
 
 
@@ -37,12 +36,12 @@ class _Starting:
 
 def test_a_service_that_never_answers(no_service: Path) -> None:
     message = f"the service was not ready within 0.2 s; its logs are in {no_service / 'logs'}"
-    with pytest.raises(ServiceError, match=message), service_for_command.service(no_service, own=True):
+    with pytest.raises(ServiceError, match=message), service_for_command.service(no_service, own=True, within_s=0.2):
         pass
 
 
 def test_components_that_are_not_ready_are_named(no_service: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "of", lambda _: _Starting())
     expected = r"not ready within 0.2 s \(waiting for scheduler\)"
-    with pytest.raises(ServiceError, match=expected), service_for_command.service(no_service, own=True):
+    with pytest.raises(ServiceError, match=expected), service_for_command.service(no_service, own=True, within_s=0.2):
         pass

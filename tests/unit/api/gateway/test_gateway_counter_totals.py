@@ -12,7 +12,7 @@ import pytest
 
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals, summed
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
 from podium.ensemble.values.prediction import Outcome
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory

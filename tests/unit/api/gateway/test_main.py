@@ -26,8 +26,8 @@ from podium.api.http.request_limits import MAX_ROWS_WITH_MEMBERS, RequestLimits
 from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
-from podium.ensemble.serving.transport import SocketTransport
-from podium.ensemble.worker.worker_server import WorkerServer
+from podium.ensemble.serving.unix_socket_transport import SocketTransport
+from podium.ensemble.worker.inference_server import WorkerServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from podium.api.gateway.gateway_counter_totals import GatewayShare, summed
 from podium.api.gateway.prometheus_metrics import DROPPED, ProcessReading, Reading, exposition, served_versions
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.gateway_counters import GatewayCounters
+from podium.ensemble.serving.gateway_metrics import GatewayCounters
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome

@@ -20,7 +20,7 @@ from podium.api.http.login_rate_limit import LoginRateLimit
 from podium.api.rest.routers import ROUTERS
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import tokens as token_table
 from podium.sweep.values.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem

@@ -8,7 +8,8 @@ import time
 
 from fastapi import FastAPI, Request
 
-from podium.api.http import request_arrival_time, uvicorn_server
+from podium.api.http import request_arrival_time
+from podium.api.http.readiness_reporting_server import ReadyServer, config
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
@@ -25,7 +26,7 @@ async def _arrivals(chunks: list[bytes], delay_s: float, count: int) -> list[flo
         found.append(request_arrival_time.arrived_s(request))
 
     tcp = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn_server.ReadyServer(uvicorn_server.config(app, ServiceSettings("data", "run")))
+    server = ReadyServer(config(app, ServiceSettings("data", "run")))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup([tcp])

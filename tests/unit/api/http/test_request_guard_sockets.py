@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.api.http import uvicorn_server
+from podium.api.http.readiness_reporting_server import ReadyServer, config
 from tests.service_rig import ServiceRig
 
 TOKEN = "Authorization: Bearer token-of-admin\r\n"
@@ -60,7 +60,7 @@ def answers(service: ServiceRig, ask: Callable[[int], dict[str, int]]) -> dict[s
     tcp = socket.create_server(("127.0.0.1", 0))
 
     async def run() -> dict[str, int]:
-        server = uvicorn_server.ReadyServer(uvicorn_server.config(service.app(), service.settings))
+        server = ReadyServer(config(service.app(), service.settings))
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup([tcp])

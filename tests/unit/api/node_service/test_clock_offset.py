@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from podium.db.access.tokens import Role
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent.leftover_files import Left
 from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
-from podium.sweep.runtime.node_settings import NodeSettings
+from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, shifted
 from podium.sweep.values.states import TrialState

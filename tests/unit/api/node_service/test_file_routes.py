@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podium.db.access.tokens import Role
-from podium.sweep.file_store.head_store import HeadFileStore
+from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.values.errors import FileStoreError, RefusedFileError
 from tests.service_rig import ServiceRig, assert_problem, nonce
 

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from podium.api.notifications.delivery import Delivery, DeliveryError
 from podium.api.notifications.notification_target_file import NotificationKind, Target, read_targets
 from podium.api.notifications.notifier import MAX_AGE_S, Notifier
-from podium.db.integrity import notification_checks
+from podium.db.integrity import undelivered_notifications
 from podium.db.stores import ensemble_writer, notification_outbox
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, SweepChanged, TrialPlanned
@@ -208,7 +208,7 @@ def test_target_that_fails_is_tried_again_and_noted_without_its_secret(
     rig.step()
     assert _states(service) == [("waiting", 1)]
     with service.database.read() as connection:
-        (note,) = notification_checks.failing_targets(connection)
+        (note,) = undelivered_notifications.failing_targets(connection)
     assert note.rows == {"target": "line 1 (json)"}
     assert "not delivered: HTTP status 503; 1 wait, 0 were not sent" in note.wrong
     clock.now_s += 6
@@ -219,7 +219,7 @@ def test_target_that_fails_is_tried_again_and_noted_without_its_secret(
     rig.step()
     assert (_states(service), len(receiver.got)) == ([("sent", 3)], 3)
     with service.database.read() as connection:
-        assert list(notification_checks.failing_targets(connection)) == []
+        assert list(undelivered_notifications.failing_targets(connection)) == []
         stored = str(connection.execute(text("SELECT * FROM notifications")).all())
     said = written.getvalue() + stored + repr(target) + note.wrong
     assert "line 1 (json): not delivered: HTTP status 503" in written.getvalue()

@@ -20,7 +20,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from podium.api.client.client import Client
-from podium.api.http import uvicorn_server
+from podium.api.http import readiness_reporting_server
 from podium.api.rest.app import create_app
 from podium.api.serve import listen_policy, login_link_request
 from podium.sweep.runtime import certificate_pin
@@ -156,7 +156,7 @@ def served(
     """The result of `ask` with a server on these sockets."""
 
     async def run() -> Answer:
-        server = uvicorn_server.ReadyServer(uvicorn_server.config(app or echo(), settings))
+        server = readiness_reporting_server.ReadyServer(readiness_reporting_server.config(app or echo(), settings))
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup([tcp, unix])

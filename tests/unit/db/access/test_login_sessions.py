@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import Holder, Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 
 NOW = 1000.0
 

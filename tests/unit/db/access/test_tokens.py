@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from podium.db.access import login_sessions, tokens
 from podium.db.access.tokens import SERVE, Role
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import login_codes, sessions
 from podium.sweep.values.errors import ConflictError, NotFoundError
 

@@ -10,11 +10,12 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from podium.db.copies.database_copy import CopyResult, Direction, Place, copy, copy_database
 from podium.db.integrity.main import audit
-from podium.db.schema.database_backup import backup
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate
+from podium.db.schema.online_backup import backup
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import events, metadata, metrics, scheduler_lease, service, sweeps, tokens
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
@@ -239,7 +240,7 @@ def test_unfinished_copy_in_a_file_is_refused(unfinished: DataDirectory, tmp_pat
 
 
 def test_unfinished_copy_in_postgres_is_refused(path: Path, postgres: Database) -> None:
-    from podium.db.schema.postgres_schema import migrate_postgres
+    from podium.db.schema.postgres_migration import migrate_postgres
 
     source = Place(open_sqlite(path), "the source")
     with pytest.raises(_InterruptedError):

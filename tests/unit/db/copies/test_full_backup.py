@@ -15,9 +15,10 @@ from podium.db.copies.backup_repository import MARK, BackupRepository
 from podium.db.copies.database_snapshot import DatabaseSnapshot, postgres_snapshot, sqlite_snapshot
 from podium.db.copies.full_backup import BackupResult, full_backup
 from podium.db.copies.full_restore import RestoreResult, full_restore
-from podium.db.schema.engine import Database, SqliteDatabase
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import migrate
 from podium.db.schema.postgres_database import PostgresDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import artifacts, removed_artifacts
 from podium.db.stores import retention_plan
 from podium.db.stores.retention_plan import RemovableFiles

@@ -19,9 +19,9 @@ from sqlalchemy import text
 
 from podium.db.integrity import file_checks
 from podium.db.integrity.main import INVARIANTS, Report, audit
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import nodes
-from podium.sweep.runtime.disk_space import DiskSpace
+from podium.sweep.runtime.disk_space_check import DiskSpace
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event, text
 from podium.db.queries import learning_curves, trial_table
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import notification_outbox, sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

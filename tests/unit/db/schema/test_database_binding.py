@@ -11,13 +11,14 @@ from sqlalchemy import text
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.copies.database_copy import copy_database
+from podium.db.schema.database import Database
 from podium.db.schema.database_binding import is_postgres, recorded, url_file_of, url_file_to_start_with
-from podium.db.schema.engine import Database, SqliteDatabase
 from podium.db.schema.migrate import migrate
 from podium.db.schema.open_database import open_database_of
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.schema.postgres_migration import migrate_postgres
 from podium.db.schema.prepare_database import prepare
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError

@@ -21,10 +21,11 @@ from sqlalchemy import Connection, create_engine, text
 
 from podium.db.integrity import row_checks
 from podium.db.schema import migrate as migration
-from podium.db.schema.database_backup import backup
-from podium.db.schema.engine import Database, SqliteDatabase, sqlite_module
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
+from podium.db.schema.online_backup import backup
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import SqliteDatabase, sqlite_module
 from podium.db.schema.tables import metadata
 from podium.db.stores import ensemble_reader, event_outbox, metric_summaries
 from podium.db.stores.event_outbox import NewEvent

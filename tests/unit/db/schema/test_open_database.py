@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.queries import service_name
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database, open_database_of
 from podium.db.schema.prepare_database import prepare
 from podium.sweep.runtime.layout import DataDirectory

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_schema import migrate_postgres
+from podium.db.schema.postgres_migration import migrate_postgres
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.runtime import fail_points

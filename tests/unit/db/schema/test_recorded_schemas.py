@@ -13,10 +13,10 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from podium.db.integrity import row_checks
-from podium.db.schema.engine import SqliteDatabase, sqlite_module
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import MigrationResult, alembic_config, migrate
 from podium.db.schema.schema_version import newest_schema
+from podium.db.schema.sqlite_database import SqliteDatabase, sqlite_module
 from tests.recorded_schemas import recorded, restore
 
 pytestmark = pytest.mark.sqlite

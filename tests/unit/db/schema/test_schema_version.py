@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from alembic.script import ScriptDirectory
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.migrate import alembic_config
 from podium.db.schema.schema_version import known_schema, known_schemas, require_current
 from podium.sweep.runtime.layout import DataDirectory

@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import text
 
 from podium.db.schema import lock_holders, sqlite_errors
-from podium.db.schema.database_backup import backup
-from podium.db.schema.engine import Database, connect_read_only, is_unchanged
+from podium.db.schema.database import Database
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate
+from podium.db.schema.online_backup import backup
+from podium.db.schema.sqlite_database import connect_read_only, is_unchanged
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.commands import Podium

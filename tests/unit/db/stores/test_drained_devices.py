@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import device_command_writer, devices, event_outbox
 from podium.sweep.lifecycle.database_changes import DeviceChanged
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder

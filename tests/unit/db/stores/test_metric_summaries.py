@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from podium.db.integrity import row_checks
+from podium.db.schema.database import Database
 from podium.db.schema.dialect import is_postgres
-from podium.db.schema.engine import Database
 from podium.db.stores import metric_summaries, metrics
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.sweep.lifecycle.database_changes import MetricPoint

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import device_command_writer, devices, event_outbox, nodes, sweeps
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
@@ -21,7 +21,7 @@ from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import NotFoundError
-from podium.sweep.values.node_state import SILENT_AFTER_S, NodeState
+from podium.sweep.values.node_state_from_report import SILENT_AFTER_S, NodeState
 from podium.sweep.values.refused_node import RefusedNode
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState

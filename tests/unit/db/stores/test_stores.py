@@ -12,7 +12,7 @@ from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.queries import attempt_reader, best_trials, trial_artifact_rows, trial_pages
 from podium.db.queries.trial_cursor import Position
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
 from podium.db.stores import devices, event_outbox, metrics, sweeps, trial_reader, trial_writer

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from podium.db.schema.engine import SqliteDatabase
+from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import sweep_command_writer, sweeps
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.database_changes import SweepChanged

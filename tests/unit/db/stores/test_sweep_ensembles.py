@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.db.stores import ensemble_reader, ensemble_writer, event_outbox, sweeps
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, new_version

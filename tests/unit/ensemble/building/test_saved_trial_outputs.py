@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from podium.ensemble.building.saved_trial_outputs import Architecture, read_architecture
 from podium.ensemble.values.ensemble_spec import Task
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.values.errors import EnsembleError
 from podium.sweep.values.saved_network_manifest import HEADER
 
@@ -26,7 +26,7 @@ def trained(tmp_path: Path) -> Architecture:
     file = tmp_path / "rows.csv"
     file.write_text("a,b,y\n" + "".join(f"{row},{row % 7},{row % 3}\n" for row in range(30)))
     data: dict[str, Any] = {"file": str(file), "target": "y", "task": "classification"}
-    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    loaded = memory_mapped_datasets.load(data, SPLIT, tmp_path / "cache")
     return Architecture(Task.CLASSIFICATION, loaded.classes, 2, data, SPLIT, rows_sha256=loaded.sha256)
 
 

@@ -17,7 +17,7 @@ from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.host.precision_decisions import ATTEMPTS, PrecisionDecisions
 from podium.ensemble.values.ensemble_spec import Mode, Precision, Task
 from podium.ensemble.values.ensemble_states import EnsembleState
-from podium.ensemble.values.member_precision import PrecisionFigures
+from podium.ensemble.values.precision_selection import PrecisionFigures
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.values.errors import EnsembleError
 from tests.host_rig import HostRig
@@ -208,7 +208,7 @@ def test_doctor_finds_a_member_that_was_started_before_it_was_measured(rig: Host
 
 
 def test_requests_and_results_are_plain_json() -> None:
-    from podium.ensemble.worker.model_file import ModelFile
+    from podium.ensemble.worker.model_file_spec import ModelFile
 
     request = MeasurementRequest(ModelFile("m", "0a", 0, "d"), (FLOAT32, INT8), threads=2, split="calibration")
     assert MeasurementRequest.from_json(request.to_json()) == request

@@ -18,7 +18,7 @@ from podium.ensemble.host.node_worker_messages import FindWorker, LaunchWorker, 
 from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.node_members.member_service import MemberService
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
-from podium.ensemble.worker.model_file import ModelFile
+from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.runtime.certificate_pin import listening_context
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 from tests.certificates import HOST, Identity

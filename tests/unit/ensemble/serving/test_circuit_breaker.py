@@ -13,7 +13,7 @@ from podium.ensemble.serving.circuit_breaker import (
     WINDOW,
     CircuitBreaker,
 )
-from podium.ensemble.serving.latency_statistics import LatencyStatistics
+from podium.ensemble.serving.replica_latency import LatencyStatistics
 from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState

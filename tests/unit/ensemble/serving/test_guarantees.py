@@ -24,8 +24,8 @@ from podium.ensemble.values.ensemble_snapshot import Snapshot
 from podium.ensemble.values.ensemble_spec import Rule
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.prediction import MemberStatus, Outcome
+from podium.ensemble.worker.inference_server import WorkerServer
 from podium.ensemble.worker.neural_network_interface import Network, NetworkOutputs
-from podium.ensemble.worker.worker_server import WorkerServer
 from tests.aggregator_rig import AggregatorRig, FakeConnection, firsts, statuses
 from tests.ensemble_fakes import (
     CLASSES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.ensemble.serving.aggregator_counts import AggregatorCounts
-from podium.ensemble.serving.gateway_counters import GatewayCounters, from_json, to_json
+from podium.ensemble.serving.gateway_metrics import GatewayCounters, from_json, to_json
 from podium.ensemble.serving.traffic_history import MINUTES, TrafficHistory
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 

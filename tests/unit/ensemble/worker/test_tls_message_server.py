@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podium.ensemble.protocol.framing import framed
-from podium.ensemble.protocol.tls_endpoint import HEARTBEAT, TlsEndpoint
+from podium.ensemble.protocol.remote_worker_endpoint import HEARTBEAT, TlsEndpoint
 from podium.ensemble.worker.tls_message_server import TLS_LIMITS, TlsLimits, TlsMessageServer
 from podium.sweep.runtime.certificate_pin import is_pinned
 from tests.certificates import HOST, Identity

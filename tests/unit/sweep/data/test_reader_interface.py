@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from podium.sweep.data import data_source_opener, datasets
+from podium.sweep.data import data_source_opener, memory_mapped_datasets
 from podium.sweep.data.reader_interface import ReadLimits
 from podium.sweep.values.errors import DataError
 
@@ -61,11 +61,11 @@ def shards(folder: Path, kind: str, target: Any) -> Path:
 
 
 def check(data: dict[str, Any], limits: ReadLimits = SMALL) -> data_source_opener.Source:
-    return datasets.check(data, limits)
+    return memory_mapped_datasets.check(data, limits)
 
 
-def load(data: dict[str, Any], split: dict[str, Any], cache: Path) -> datasets.Dataset:
-    return datasets.load(data, split, cache, SMALL)
+def load(data: dict[str, Any], split: dict[str, Any], cache: Path) -> memory_mapped_datasets.Dataset:
+    return memory_mapped_datasets.load(data, split, cache, SMALL)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -432,11 +432,11 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from podium.sweep.data import datasets, data_source_opener  # imported before memory is measured
+from podium.sweep.data import data_source_opener, memory_mapped_datasets  # imported before memory is measured
 data = {"file": sys.argv[1], "target": "y", "task": "regression"}
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10
 resource.setrlimit(resource.RLIMIT_DATA, (used + (%d << 20),) * 2)
-loaded = datasets.load(data, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, Path(sys.argv[2]))
+loaded = memory_mapped_datasets.load(data, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, Path(sys.argv[2]))
 try:
     loaded.split("train")
     print("it fits in memory")

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
-from podium.sweep.values.failure_classification import disk_is_full
+from podium.sweep.values.failure_cause_detection import disk_is_full
 
 KEY = "trials/7/0/1-0000abcd/model.safetensors"
 

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from podium.db.access.tokens import Role
-from podium.sweep.data import datasets
-from podium.sweep.file_store.head_store import HeadFileStore
-from podium.sweep.node_agent.agent import NodeAgent
+from podium.sweep.data import memory_mapped_datasets
+from podium.sweep.file_store.https_store import HeadFileStore
+from podium.sweep.node_agent.file_request_server import NodeAgent
 from podium.sweep.node_agent.leftover_files import Left
-from podium.sweep.protocol.agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
 from podium.sweep.protocol.node_reports import process_in
+from podium.sweep.protocol.slot_agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.assignment import Assignment
@@ -129,15 +129,15 @@ def test_data_is_prepared_on_the_head(node: Node, tmp_path: Path) -> None:
     file = tmp_path / "rows.npz"
     np.savez(file, x=np.arange(40, dtype=np.float32).reshape(20, 2), y=np.arange(20) % 2)
     source = {"file": str(file), "target": "y"}
-    data = {**source, "source": datasets.source_of(source)}
+    data = {**source, "source": memory_mapped_datasets.source_of(source)}
     sweep_id = node.head.sweep(program={"model": "mlp", "data": data})
     assignment = node.assignment(sweep_id, program={"model": "mlp", "data": data})
     assert isinstance(node.agent.handle(FetchFiles(assignment)), FilesReady)
     file.unlink()
     split = {"split": [0.5, 0.2, 0.2, 0.1], "seed": 0}
-    loaded = datasets.load(data, split, node.data.data_cache)
+    loaded = memory_mapped_datasets.load(data, split, node.data.data_cache)
     np.testing.assert_array_equal(loaded.inputs[3], [6, 7])
-    assert loaded.sha256 == datasets.load(data, split, node.head.data.data_cache).sha256
+    assert loaded.sha256 == memory_mapped_datasets.load(data, split, node.head.data.data_cache).sha256
 
 
 def test_data_that_cannot_be_read_is_an_error_of_the_user(node: Node, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ray._private.parameter import RayParams
 
-from podium.sweep.ray_cluster import existing_cluster_raylet
+from podium.sweep.ray_cluster import zero_resource_raylet
 from podium.sweep.ray_cluster.ray_head_process import LeanNode, parameters
 from podium.sweep.runtime.existing_cluster import ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
@@ -42,7 +42,7 @@ def test_raylet_in_an_existing_cluster_offers_nothing(tmp_path: Path) -> None:
     settings = ServiceSettings(
         str(tmp_path / "data"), str(tmp_path / "run"), cluster="10.0.0.5", existing_cluster=cluster
     )
-    found = existing_cluster_raylet.parameters(settings, cluster)
+    found = zero_resource_raylet.parameters(settings, cluster)
     assert (found.gcs_address, found.node_ip_address) == ("10.0.0.9:6379", "10.0.0.5")
     assert (found.num_cpus, found.num_gpus) == (0, 0)
 
@@ -50,8 +50,8 @@ def test_raylet_in_an_existing_cluster_offers_nothing(tmp_path: Path) -> None:
 def test_unreachable_cluster_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert existing_cluster_raylet.unreachable(address) == ""
-    assert existing_cluster_raylet.unreachable(address, timeout_s=0.3) == "Connection refused"
+        assert zero_resource_raylet.unreachable(address) == ""
+    assert zero_resource_raylet.unreachable(address, timeout_s=0.3) == "Connection refused"
 
 
 def test_path_that_is_too_long_for_sockets_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.disk_space import DiskSpace
+from podium.sweep.runtime.disk_space_check import DiskSpace
 from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.values.assignment import Assignment, Limits
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
@@ -83,7 +83,7 @@ def test_interrupted_attempt_is_not_a_failure(interrupted: bool, state: TrialSta
 
 
 def test_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    from podium.sweep.runtime.disk_space import disk_space
+    from podium.sweep.runtime.disk_space_check import disk_space
 
     found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: found)

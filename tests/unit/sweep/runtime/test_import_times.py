@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import SlotEvents
+from podium.sweep.lifecycle.scheduler_messages import SlotEvents
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.import_times import ImportTimes, warning_of
 from podium.sweep.specfile.slow_imports import slow_imports

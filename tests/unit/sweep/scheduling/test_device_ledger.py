@@ -10,8 +10,8 @@ from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedge
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
-from podium.sweep.values.device_drain import DeviceDrain
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
+from podium.sweep.values.drained_devices import DeviceDrain
 from podium.sweep.values.errors import IllegalTransitionError
 
 KEY = AttemptKey(7, 1)

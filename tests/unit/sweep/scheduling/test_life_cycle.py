@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from podium.sweep.lifecycle.database_changes import Change, DeviceChanged
-from podium.sweep.lifecycle.scheduler_inbox import SearchFailed, SlotLost, TrialProposed
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.disk_space_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import SearchFailed, Wake
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed, Wake
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.values.assignment import AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause

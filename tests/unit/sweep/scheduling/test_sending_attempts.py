@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from podium.sweep.lifecycle.scheduler_inbox import Stop
+from podium.sweep.lifecycle.scheduler_messages import Stop
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SENDING_S
 from podium.sweep.spec.trial_limits import MAX_GRACE_S

@@ -9,7 +9,7 @@ import pytest
 from podium.api.cli.terminal import sweep_progress, terminal_output
 from podium.db.stores import event_outbox
 from podium.sweep.lifecycle.database_changes import SweepWarned
-from podium.sweep.values.sweep_warning_checks import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
+from podium.sweep.values.running_sweep_warnings import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_inbox import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.protocol.search_process_messages import (
     ProposalFailed,
     SamplerExhausted,
@@ -22,10 +22,10 @@ from podium.sweep.protocol.search_process_messages import (
 )
 from podium.sweep.search.custom_class_loading import load_pruner, load_sampler
 from podium.sweep.search.samplers import AskContext, sampler_of
+from podium.sweep.search.scheduler_search_threads import MAX_FAILURES, SearchThread
 from podium.sweep.search.search_client import OnMessage, Proposer
-from podium.sweep.search.search_threads import MAX_FAILURES, SearchThread
 from podium.sweep.search.sweep_search import TRIAL_NOTES, Search
-from podium.sweep.spec.search_methods import CUSTOM
+from podium.sweep.spec.search_method_registry import CUSTOM
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
 from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan

@@ -28,10 +28,10 @@ from podium.sweep.search.samplers import (
     sampler_of,
 )
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.spec import search_methods
+from podium.sweep.spec import search_method_registry
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.names_in_other_tools import podium_value
-from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS, SearchMethod
+from podium.sweep.spec.search_method_registry import AUTO, CUSTOM, METHODS, SearchMethod
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError
 from tests.repository import ROOT
@@ -74,7 +74,9 @@ def test_search_with_unregistered_method_is_not_built(monkeypatch: pytest.Monkey
 def test_registry_and_builders_are_compared_at_import() -> None:
     with pytest.raises(RuntimeError, match="without a sampler builder: no_such_method"):
         check_complete({**METHODS, "no_such_method": None}, METHODS)
-    with pytest.raises(RuntimeError, match=re.escape("without an entry in search_methods.METHODS: no_such_method")):
+    with pytest.raises(
+        RuntimeError, match=re.escape("without an entry in search_method_registry.METHODS: no_such_method")
+    ):
         check_complete(METHODS, {**METHODS, "no_such_method": None})
     with pytest.raises(ValueError, match="'tpe' has two sampler builders"):
         register("tpe")(lambda context: RandomSampler())
@@ -96,16 +98,16 @@ def test_class_of_optuna_needs_no_builder() -> None:
 
 
 def test_sweep_file_accepts_only_registered_methods() -> None:
-    assert get_args(search_methods.MethodName) == (*METHODS, AUTO)
-    assert get_args(search_methods.Method) == (*METHODS, CUSTOM)
+    assert get_args(search_method_registry.MethodName) == (*METHODS, AUTO)
+    assert get_args(search_method_registry.Method) == (*METHODS, CUSTOM)
     with pytest.raises(InvalidSpecError, match=f"must be one of {', '.join([*METHODS, AUTO])}"):
         spec(method="no_such_method")
 
 
 def test_schema_describes_each_method() -> None:
     names = next(branch for branch in sweep_schema()["properties"]["method"]["oneOf"] if "enum" in branch)
-    assert set(names["enum"]) == {*METHODS, AUTO, *search_methods.ACCEPTED_ALIASES}
-    assert dict(zip(names["enum"], names["enumDescriptions"], strict=True)) == search_methods.descriptions()
+    assert set(names["enum"]) == {*METHODS, AUTO, *search_method_registry.ACCEPTED_ALIASES}
+    assert dict(zip(names["enum"], names["enumDescriptions"], strict=True)) == search_method_registry.descriptions()
     assert all(method.summary and method.best_for for method in METHODS.values())
 
 

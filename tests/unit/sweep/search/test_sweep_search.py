@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.search import samplers
-from podium.sweep.search.search_limits import SearchLimits
+from podium.sweep.search.proposal_trial_limits import SearchLimits
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
-from podium.sweep.spec import search_methods
+from podium.sweep.spec import search_method_registry
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, PruneVerdict, TrialPlan
@@ -44,9 +44,11 @@ RULES: dict[str, Any] = {
     "none": {"type": "none"},
 }
 SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}  # other methods search CONDITIONAL
-METHODS = sorted(search_methods.METHODS.keys() - {"gp"})  # GP loads torch: tests/integration/test_search_process.py
+METHODS = sorted(
+    search_method_registry.METHODS.keys() - {"gp"}
+)  # GP loads torch: tests/integration/test_search_process.py
 SAMPLING = [method for method in METHODS if method not in ("grid", "brute_force")]
-SEVERAL_OBJECTIVES = [method for method in SAMPLING if search_methods.METHODS[method].check({}, 2) is None]
+SEVERAL_OBJECTIVES = [method for method in SAMPLING if search_method_registry.METHODS[method].check({}, 2) is None]
 
 
 def _asked(search: Search) -> TrialPlan:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.data.dataset_conversion import prepare
 from podium.sweep.data.reader_interface import ReadLimits
 from podium.sweep.spec.program import BuiltinProgram
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
-from podium.sweep.specfile.data_check import with_data_state
+from podium.sweep.specfile.data_header_check import with_data_state
 from podium.sweep.values.errors import ChangedDataError, InvalidSpecError
 from tests.specs import builtin_document, document
 
@@ -99,13 +99,13 @@ def test_trials_use_rows_of_sweep_start(file: dict[str, Any], tmp_path: Path) ->
     path = Path(file["file"])
     path.write_text("a,y\n" + "1,0.5\n" * 20)
     accepted = with_data_state(of(file, **VALUES)).program.model_dump()["data"]
-    first = datasets.load(accepted, split, tmp_path / "cache")
+    first = memory_mapped_datasets.load(accepted, split, tmp_path / "cache")
     path.write_text("a,y\n" + "2,0.75\n" * 30)
-    assert datasets.load(accepted, split, tmp_path / "cache").sha256 == first.sha256
+    assert memory_mapped_datasets.load(accepted, split, tmp_path / "cache").sha256 == first.sha256
     with pytest.raises(ChangedDataError, match=r"rows.csv has changed since the sweep was accepted"):
-        datasets.load(accepted, split, tmp_path / "another cache")
+        memory_mapped_datasets.load(accepted, split, tmp_path / "another cache")
     path.unlink()
-    assert len(datasets.load(accepted, split, tmp_path / "cache").inputs) == 20
+    assert len(memory_mapped_datasets.load(accepted, split, tmp_path / "cache").inputs) == 20
 
 
 def test_files_changed_while_read_are_rejected(
@@ -119,9 +119,9 @@ def test_files_changed_while_read_are_rejected(
         prepare(data, folder, limits)
         path.write_text("a,y\n" + "2,0.75\n" * 30)
 
-    monkeypatch.setattr(datasets, "prepare", prepared)
+    monkeypatch.setattr(memory_mapped_datasets, "prepare", prepared)
     with pytest.raises(ChangedDataError):
-        datasets.load(accepted, {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}, tmp_path / "cache")
+        memory_mapped_datasets.load(accepted, {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}, tmp_path / "cache")
 
 
 def test_derived_task_must_match_metric(file: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.spec import names_in_other_tools
 from podium.sweep.spec.pydantic_errors import known_keys
-from podium.sweep.spec.search_methods import Method
+from podium.sweep.spec.search_method_registry import Method
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 from podium.sweep.spec.wandb_distributions import Name
 from podium.sweep.specfile.document_parser import read_document

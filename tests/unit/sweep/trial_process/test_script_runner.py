@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.spec.command_line import TRIAL_VARIABLES
+from podium.sweep.spec.command_macros import TRIAL_VARIABLES
 from podium.sweep.trial_process.script_runner import script_variables
 
 

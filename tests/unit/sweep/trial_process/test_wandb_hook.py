@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.trial_process.metrics_file import JsonLines
+from podium.sweep.trial_process.script_metrics_file import JsonLines
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER
 from podium.sweep.values.logged_image_names import FOLDER, LoggedImage, parse
 

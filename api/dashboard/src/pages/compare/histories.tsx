@@ -5,12 +5,12 @@ import { type Axis, type Goal, numberAxis, placeOn, withRoom } from "../../chart
 import type { Rows } from "../../charts/export-file";
 import { clipped, type Frame, type Point, xAt, yAt } from "../../charts/frame";
 import type { LegendItem } from "../../charts/legend";
-import { spansDecades } from "../../charts/log-results";
 import { Plot } from "../../charts/plot";
+import { spansDecades } from "../../charts/result-axis-scale";
 import { formatCount, formatDuration, formatNumber } from "../../format";
 import { ruleText } from "../../sweep/sweep";
 import { SERIES, token } from "../../theme";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { Panel } from "../../widgets/panel";
 import { Select } from "../../widgets/select";
 import type { History } from "./queries";

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatValue } from "../../format";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
 import { Icon } from "../../widgets/icon";

@@ -3,8 +3,8 @@
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { basket, clear, count, idsIn, MOST, remove } from "../../basket/basket";
-import { ChartsOf } from "../../charts/charts-of";
-import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-names";
+import { ChartsOf } from "../../charts/export-subject";
+import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-references";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";

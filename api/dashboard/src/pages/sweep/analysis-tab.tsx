@@ -1,18 +1,18 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import { useMemo } from "react";
 import { type Axis, titleOf } from "../../charts/axis";
-import { useLogCheckbox } from "../../charts/log-results";
 import { useChartPoints, useImportance, usePoints } from "../../charts/queries";
+import { useLogCheckbox } from "../../charts/result-axis-scale";
 import { columnOf, type Points } from "../../charts/trial-columns";
 import { onlyFinished, withReports } from "../../charts/unfinished";
 import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-brushes";
 import { formatCount } from "../../format";
-import { figureOf, figureOptions } from "../../trials/metric-figures";
+import { figureOf, figureOptions } from "../../trials/metric-summary-columns";
 import { useMetricNames } from "../../trials/use-metric-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
-import { MetricPicker } from "../../widgets/metric-picker";
+import { MetricPicker } from "../../widgets/combobox";
 import { Empty, QueryResult } from "../../widgets/query-states";
 import type { Option } from "../../widgets/select";
 import {

@@ -6,8 +6,8 @@ import { useSweep } from "../../sweep/use-sweep";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
+import { part } from "../../widgets/lazy-part";
 import { Panel } from "../../widgets/panel";
-import { part } from "../../widgets/part";
 import { Empty, QueryResult } from "../../widgets/query-states";
 
 const CurveGrid = part("the charts", () => CHART_PARTS.curveGrid().then(module => module.CurveGrid));

@@ -9,7 +9,7 @@ import { restartWarning } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { forEach, outcomeText } from "../../trials/bulk-requests";
 import { textOf } from "../../trials/filter-terms";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { setQuery, useQueryState, withQuery } from "../../url";
 import { useCanEdit } from "../../use-session";
 import { Button, ButtonLink } from "../../widgets/button";

@@ -2,7 +2,7 @@
 
 import { useEffect } from "react";
 import { Link } from "wouter";
-import { useConnection } from "../../connection";
+import { useConnection } from "../../connection-status";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { NotifyButton } from "../../notifications/notify-button";
 import { Description } from "../../organize/description";
@@ -23,7 +23,7 @@ import {
   type Sweep,
 } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { useNow } from "../../use-now";
 import { CutName } from "../../widgets/cut-name";
 import { PageHead } from "../../widgets/page-head";

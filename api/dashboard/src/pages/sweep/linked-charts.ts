@@ -1,12 +1,12 @@
 // Links the charts of a sweep: they draw the same trials and share the hovered and the selected ones.
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
-import { countIn } from "../../charts/brush-filter";
+import { countIn } from "../../charts/brush-filter-terms";
 import type { ChartPoints } from "../../charts/queries";
 import { columnOf, idsOf, type Points } from "../../charts/trial-columns";
 import { useBrushedRows } from "../../charts/use-brushed-rows";
 import { hover, useSelection } from "../../selection";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 
 /** For charts of these points: rows are indices into their columns. */
 export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoints) {

@@ -1,6 +1,6 @@
 // The page of one sweep: header, the filter that all views share, and the tabs.
 import { ApiError } from "../../api";
-import { ChartsOf } from "../../charts/charts-of";
+import { ChartsOf } from "../../charts/export-subject";
 import { formatCount } from "../../format";
 import { useFocus } from "../../live";
 import { TAB_PARTS } from "../../start/tab-parts";
@@ -8,8 +8,8 @@ import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
 import { SavedViews } from "../../views/saved-views";
 import { ButtonLink } from "../../widgets/button";
+import { part, useLoadedAhead } from "../../widgets/lazy-part";
 import { NotFound } from "../../widgets/not-found";
-import { part, useLoadedAhead } from "../../widgets/part";
 import { Empty } from "../../widgets/query-states";
 import { Tabs } from "../../widgets/tabs";
 import { SweepHeader, SweepNotices } from "./header";

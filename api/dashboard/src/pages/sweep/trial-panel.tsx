@@ -5,7 +5,7 @@ import { useFreshness } from "../../charts/queries";
 import { CurveGrid } from "../../curves/grid";
 import { formatDuration, formatNumber } from "../../format";
 import { useSweep } from "../../sweep/use-sweep";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { useDebounced } from "../../use-debounced";
 import { Button, ButtonLink } from "../../widgets/button";

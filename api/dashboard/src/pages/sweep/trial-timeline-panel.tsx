@@ -1,10 +1,10 @@
 // The timeline by trial of a sweep: when each attempt waited and ran, live while trials run.
 import { useMemo } from "react";
-import { useConnection } from "../../connection";
+import { useConnection } from "../../connection-status";
 import { formatCount } from "../../format";
 import { attemptsOf, isLive } from "../../timeline/attempts";
 import { useTrialTimeline } from "../../timeline/queries";
-import { TrialTimelineChart } from "../../timeline/trial-timeline";
+import { TrialTimelineChart } from "../../timeline/trials-timeline";
 import { useQueryState } from "../../url";
 import { useNow } from "../../use-now";
 import { Panel } from "../../widgets/panel";

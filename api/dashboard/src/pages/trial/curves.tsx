@@ -6,8 +6,8 @@ import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
 import { CHART_PARTS } from "../../start/chart-parts";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
+import { part } from "../../widgets/lazy-part";
 import { Panel } from "../../widgets/panel";
-import { part } from "../../widgets/part";
 import { QueryResult } from "../../widgets/query-states";
 import { isOver, type Trial } from "./queries";
 

@@ -4,8 +4,8 @@ import { formatBytes } from "../../format";
 import { Button } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";
 import { Icon } from "../../widgets/icon";
+import { part } from "../../widgets/lazy-part";
 import { Panel } from "../../widgets/panel";
-import { part } from "../../widgets/part";
 import { isOver, type Trial } from "./queries";
 
 const KINDS: Record<string, string> = {

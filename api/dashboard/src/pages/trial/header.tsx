@@ -5,7 +5,7 @@ import { Link, useLocation } from "wouter";
 import { BasketButton } from "../../basket/basket-button";
 import { useKeys } from "../../keyboard";
 import { restartWarning } from "../../sweep/sweep";
-import { trialHref } from "../../trials/trial-names";
+import { trialHref } from "../../trials/trial-references";
 import { useCanEdit } from "../../use-session";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { formatCount, formatNumber } from "../../format";
 import { NonFinite } from "../../trials/metric-cell";
 import { type MetricSummary, useMetricSummaries } from "../../trials/use-metric-summaries";
-import { searchOptions } from "../../widgets/metric-search";
+import { searchOptions } from "../../widgets/option-search";
 import { Panel } from "../../widgets/panel";
 import type { Trial } from "./queries";
 import "./metric-table.css";

@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { Link } from "wouter";
-import { useConnection } from "../../connection";
+import { useConnection } from "../../connection-status";
 import { useCanEdit } from "../../use-session";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";

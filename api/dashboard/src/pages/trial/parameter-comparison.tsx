@@ -1,7 +1,7 @@
 // The parameters of a trial compared with those of the best trial, or of the trial that it was cloned from.
 import { Link } from "wouter";
 import { formatValue } from "../../format";
-import { nameOf, trialHref } from "../../trials/trial-names";
+import { nameOf, trialHref } from "../../trials/trial-references";
 import { useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";

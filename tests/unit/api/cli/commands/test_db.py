@@ -13,7 +13,8 @@ import pytest
 from filelock import FileLock
 from sqlalchemy import insert, text
 
-from podium.db.schema.engine import Database, SqliteDatabase, connect
+from podium.db.schema.database import Database
+from podium.db.schema.sqlite_database import SqliteDatabase, connect
 from podium.db.schema.tables import sweeps, trials
 from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium

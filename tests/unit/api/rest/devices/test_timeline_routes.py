@@ -15,7 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.api.rest.devices.idle_gaps import Gap, GapReason, drop_short, find_gaps, reason_of, with_missed_heartbeat
+from podium.api.rest.devices.idle_gap_reasons import (
+    Gap,
+    GapReason,
+    drop_short,
+    find_gaps,
+    reason_of,
+    with_missed_heartbeat,
+)
 from podium.api.rest.devices.short_interval_merging import Interval, merge_short
 from podium.db.queries import scheduler_recovery
 from podium.db.queries.device_busy_intervals import BusyRow, TimelineInterval

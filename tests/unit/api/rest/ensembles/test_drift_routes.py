@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 from podium.ensemble.serving.input_feature_statistics import Moments, to_json
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 
 
@@ -26,7 +26,7 @@ def test_rows_like_those_of_training_do_not_drift_and_shifted_ones_do(service: S
     ensemble_id = ensemble(service)
     cache = service.settings.data.data_cache
     data: dict[str, Any] = ARCHITECTURE
-    test, _ = datasets.load(data["data"], data["split"], cache).split("test")
+    test, _ = memory_mapped_datasets.load(data["data"], data["split"], cache).split("test")
     rows = np.repeat(np.asarray(test, np.float64), 2, axis=0)
     save(service, ensemble_id, rows)
     same = client.get(f"/api/v1/ensembles/{ensemble_id}/drift").json()

@@ -16,13 +16,13 @@ from starlette.testclient import TestClient
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_preview_routes import MAX_QUEUED, PreviewQueue
-from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
+from podium.api.rest.ensembles.sample_row_routes import samples_of
 from podium.api.use_cases.ensemble_building import preview_ensemble
 from podium.db.stores.member_candidates import PREDICTIONS
 from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split, Task
-from podium.sweep.data import datasets
-from podium.sweep.data.datasets import Dataset
+from podium.sweep.data import memory_mapped_datasets
+from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
@@ -36,7 +36,7 @@ SPLITS = (Split.VALIDATION, Split.CALIBRATION)
 
 @pytest.fixture
 def digits(service: ServiceRig) -> Dataset:
-    return datasets.load({"name": "digits"}, ARCHITECTURE["split"], service.data.data_cache)
+    return memory_mapped_datasets.load({"name": "digits"}, ARCHITECTURE["split"], service.data.data_cache)
 
 
 def answers(targets: NDArray[Any], right: float, seed: int) -> NDArray[np.float32]:

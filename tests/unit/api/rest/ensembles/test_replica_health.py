@@ -14,7 +14,7 @@ import pytest
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.replica_health import replica_health
-from podium.db.schema.engine import Database
+from podium.db.schema.database import Database
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 HEALTH = {"7": {"name": "fine"}}

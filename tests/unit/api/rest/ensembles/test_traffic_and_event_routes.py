@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.serving.aggregator_counts import EnsembleCounts
-from podium.ensemble.serving.gateway_counters import NO_FIGURES, GatewayCounters
+from podium.ensemble.serving.gateway_metrics import NO_FIGURES, GatewayCounters
 from podium.ensemble.serving.traffic_history import TrafficHistory
 from podium.ensemble.values.prediction import Outcome
 from tests.service_rig import AT, ServiceRig, assert_problem

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 
 
@@ -21,7 +21,7 @@ def ensemble_id(service: ServiceRig) -> int:
 @pytest.fixture
 def targets(service: ServiceRig) -> Any:
     data: dict[str, Any] = ARCHITECTURE
-    return datasets.load(data["data"], data["split"], service.settings.data.data_cache).split("test")[1]
+    return memory_mapped_datasets.load(data["data"], data["split"], service.settings.data.data_cache).split("test")[1]
 
 
 def evaluated(service: ServiceRig, ensemble_id: int, labels: Any) -> int:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.sweeps import export_formats, export_routes
-from podium.api.rest.sweeps.export_formats import CSV, JSON_LINES, PARQUET
+from podium.api.rest.sweeps import export_routes, export_writers
+from podium.api.rest.sweeps.export_writers import CSV, JSON_LINES, PARQUET
 from podium.db.queries.exports import Kind, export_schema, kind_of
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned
 from podium.sweep.values.assignment import AttemptKey, Params
@@ -127,7 +127,7 @@ def test_string_cell_is_never_a_formula(client: TestClient, sweep_id: int) -> No
 
 @given(st.text())
 def test_guarded_string_contains_the_string_and_starts_no_formula(text: str) -> None:
-    guarded = export_formats.escape_formula(text)
+    guarded = export_writers.escape_formula(text)
     assert guarded.lstrip("'") == text.lstrip("'")
     assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r"))
 
@@ -158,7 +158,7 @@ def test_column_with_integers_beyond_parquet_types_is_a_string(client: TestClien
     assert [row["user_attrs_large"] for row in rows] == [str(value) for value in given]
     assert [row["user_attrs_mixed"] for row in rows] == ["0.5", *(str(value) for value in given[1:])]
     for kind in (Kind.INTEGER, Kind.NUMBER):
-        assert export_formats.typed_value(10**400, kind) is None, "a value that arrived after the columns were chosen"
+        assert export_writers.typed_value(10**400, kind) is None, "a value that arrived after the columns were chosen"
 
 
 def test_json_lines_have_all_fields_and_optionally_the_curves(client: TestClient, sweep_id: int) -> None:

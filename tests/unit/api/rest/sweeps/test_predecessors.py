@@ -11,7 +11,7 @@ from podium.api.cli.terminal import sweep_output
 from podium.db.integrity.row_checks import breaches
 from podium.db.stores import predecessor_links
 from podium.sweep.lifecycle.database_changes import SweepReleased
-from podium.sweep.lifecycle.held_sweeps import FixedValues
+from podium.sweep.lifecycle.predecessor_release import FixedValues
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.specs import builtin_document

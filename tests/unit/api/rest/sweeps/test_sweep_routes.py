@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
-from podium.sweep.data import datasets
+from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.lifecycle.database_changes import SweepChanged
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.saved_network_manifest import NotExportable
@@ -50,7 +50,7 @@ def test_task_of_the_data_is_inferred_and_stored(client: TestClient, tmp_path: P
     document = builtin_document(program={"model": "mlp", "data": data}, metric={"name": "val_rmse", "goal": "minimize"})
     answer = client.post(URL, json=document)
     assert answer.status_code == 201
-    source = datasets.source_of(data)
+    source = memory_mapped_datasets.source_of(data)
     assert answer.json()["spec"]["program"]["data"] == {**data, "task": "regression", "source": source}
     wrong = client.post(URL, json=builtin_document(program={"model": "mlp", "data": data}))
     assert_problem(wrong, 422, "built-in models report val_rmse")

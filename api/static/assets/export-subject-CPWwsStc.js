@@ -1,0 +1,1 @@
+import{r as e}from"./rolldown-runtime-XKyaHtl9.js";import{g as t,y as n}from"./libraries-cWeyB0_V.js";var r=e(n(),1),i=t(),a=(0,r.createContext)(`podium`);function o({subject:e,children:t}){return(0,i.jsx)(a,{value:e,children:t})}export{a as n,o as t};
