@@ -106,8 +106,14 @@ def test_sweep_runs_on_a_node_without_podium_and_its_slots_are_released(
     service.wait_until("the slots are released", lambda: service.devices("ready") == set())
     service.wait_until("the node is idle", lambda: _actors(ray) == set())
     wait_for("nothing of Podium runs there", lambda: not _podium_processes(node))
-    again = service.submit(function_sweep(folder / "code", "program:train", run_cap=1), folder)
-    service.wait_until("a slot is opened again", lambda: service.state(again) == "finished", LONG_S)
+
+
+@pytest.mark.slow
+def test_slots_that_were_released_are_opened_again(service: Service, folder: Path) -> None:
+    for run_cap in (4, 1):
+        service.wait_until("no slot is open", lambda: service.devices("ready") == set(), LONG_S)
+        sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=run_cap), folder)
+        service.wait_until("the sweep has finished", lambda each=sweep_id: service.state(each) == "finished", LONG_S)
 
 
 @pytest.mark.slow

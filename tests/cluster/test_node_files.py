@@ -184,6 +184,7 @@ def test_data_of_a_sweep_is_read_on_the_head_only(cluster: Cluster, node: Machin
     assert (directory / "model.safetensors").exists() and (directory / "predictions.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_script_with_modules_beside_it_runs_on_a_node(cluster: Cluster, node: Machine, folder: Path) -> None:
     document = function_sweep(folder / "code", "", run_cap=2) | {
         "metric": {"name": "score", "goal": "maximize"},

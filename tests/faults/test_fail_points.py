@@ -100,7 +100,9 @@ def test_only_best_weights_are_kept_when_scheduler_is_killed_at_fail_point(servi
     wait_for("one is left", lambda: [path.parts[-3] for path in folder.glob("*/*/model.*")] == [str(best["number"])])
 
 
-@pytest.mark.parametrize("name, passings", [("before", 1), ("after", 1), ("after", 2)])
+@pytest.mark.parametrize(
+    "name, passings", [("before", 1), ("after", 1), pytest.param("after", 2, marks=pytest.mark.slow)]
+)
 def test_successor_starts_once_when_scheduler_is_killed_at_fail_point(
     service: ArmedService, name: str, passings: int
 ) -> None:

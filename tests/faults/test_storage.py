@@ -140,6 +140,7 @@ def test_service_on_full_disk_refuses_new_work_and_recovers_by_itself(tmp_path: 
         service.stop()
 
 
+@pytest.mark.slow
 def test_full_file_system_of_trial_does_not_affect_other_sweeps(shared_service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()

@@ -181,6 +181,7 @@ def test_evaluation_is_answered(service: RunningService, ensemble: int) -> None:
     assert evaluation["result"] is not None and evaluation["result"]["rows"] > 0
 
 
+@pytest.mark.slow
 def test_stopped_components_are_replaced_and_nothing_else(service: RunningService) -> None:
     """See `test_hung_components`; here because of the two gateways."""
     before = {part["name"]: part for part in service.client.ready()["parts"]}

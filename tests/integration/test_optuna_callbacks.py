@@ -81,6 +81,7 @@ def test_pruning_callback_reports_and_prunes(slot: SlotDriver, function: str, pa
     assert [event.step for event in pruned if isinstance(event, Reported)] == [0, 1]
 
 
+@pytest.mark.slow
 def test_callback_with_opposite_direction_is_refused_with_its_own_message(slot: SlotDriver) -> None:
     pytest.importorskip("lightgbm")
     program = {"function": "callbacks:with_lightgbm", "argument": None}

@@ -197,7 +197,9 @@ def test_ranks_of_torchrun_join() -> None:
 
 
 @pytest.mark.parametrize(
-    "served", [True, pytest.param(False, marks=SLOW)], ids=["store of the launcher", "store of rank 0"]
+    "served",
+    [pytest.param(True, marks=SLOW), pytest.param(False, marks=SLOW)],
+    ids=["store of the launcher", "store of rank 0"],
 )
 def test_a_rank_that_never_joins_is_named(served: bool) -> None:
     with running_ranks([PROGRAMS / "joining.py", "20"], 3, missing=[1], served=served) as running:

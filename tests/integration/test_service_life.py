@@ -117,6 +117,7 @@ def test_trials_survive_killed_scheduler_and_count_once(lasting: AuditedService,
     assert all(len(each) == 1 for each in attempts), [each for each in attempts if len(each) > 1]
 
 
+@pytest.mark.slow
 def test_hanging_scheduler_is_not_ready(lasting: AuditedService) -> None:
     scheduler, pid = lasting.component("scheduler"), lasting.pid("scheduler")
     os.kill(pid, signal.SIGSTOP)
@@ -276,6 +277,7 @@ def test_gpu_service_without_gpu_fails_with_reason_and_leaves_no_processes(tmp_p
     assert "this machine has no GPU" in result.stderr
 
 
+@pytest.mark.slow
 def test_serve_continues_when_scheduler_dies_while_ray_ends(lasting: AuditedService, code: Path) -> None:
     sweep_id = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
     guardian, scheduler = lasting.pid("ray"), lasting.pid("scheduler")

@@ -229,6 +229,7 @@ def test_service_modules_are_not_visible_to_trial(slot: SlotDriver, function: st
     assert ended.value == value, ended.message
 
 
+@pytest.mark.slow
 def test_builtin_program_is_deterministic_for_same_seed(slot: SlotDriver) -> None:
     def curve(seed: int) -> list[float]:
         events = slot.events(

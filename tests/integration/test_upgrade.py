@@ -38,7 +38,7 @@ def query(data: DataDirectory, statement: str) -> list[tuple[Any, ...]]:
     ("recording", "files_of", "by_hand", "running"),
     [
         ("0014", "", False, 2),
-        (stopped("0014"), "", True, 0),
+        pytest.param(stopped("0014"), "", True, 0, marks=pytest.mark.slow),
         pytest.param("0012", "0013", True, 2, marks=pytest.mark.slow),
         pytest.param("0011", "", False, 2, marks=pytest.mark.slow),
     ],
