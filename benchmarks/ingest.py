@@ -48,7 +48,6 @@ from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
 from benchmarks.run_settings import Plan
 from benchmarks.service import document, timed_sweep
 from podium.api.client.service_for_command import service
-from podium.api.http.garbage_collection import collect_rarely
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
@@ -57,6 +56,7 @@ from podium.db.schema.open_database import open_database
 from podium.db.schema.tables import metrics
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import generated_sweep
 from podium.api.rest.schemas.plain_value_response import json_response
 from podium.db.queries import chart_points, trial_table
-from podium.db.queries.metric_summary_columns import parse_figures
+from podium.db.queries.metric_column_expressions import parse_figures
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
 from podium.db.schema.database import Database

@@ -37,8 +37,8 @@ from benchmarks.results import Figure, Row, Target, at_least
 from benchmarks.run_settings import Plan
 from benchmarks.search_functions import FUNCTIONS, Function
 from podium.sweep.search.optuna_study import Study
-from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
 from podium.sweep.search.sweep_search import Search
+from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Params
 from podium.sweep.values.states import TrialState

@@ -7,12 +7,14 @@ nodes the network is a constant delay.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import itertools
 import queue
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,13 +36,14 @@ from podium.sweep.lifecycle.scheduler_messages import (
 )
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.ray_cluster.ray_slots import SlotTimings
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.slots.scheduler_session import POLL_S
+from podium.sweep.slots.scheduler_call_fencing import POLL_S
 from podium.sweep.slots.slot import FLUSH_S
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.assignment import Assignment, AttemptKey
@@ -308,6 +311,31 @@ def simulate(
 
     `progress` is called after each step of the scheduler. With `slots_of_node` all slots are on nodes.
     """
+    with _collecting_garbage_rarely():
+        return _simulate(folder, slots, trials, trial_s, method, progress, slots_of_node)
+
+
+@contextmanager
+def _collecting_garbage_rarely() -> Iterator[None]:
+    """Garbage collection as in the scheduler process; afterwards as before."""
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _simulate(
+    folder: Path,
+    slots: int,
+    trials: int,
+    trial_s: float,
+    method: str,
+    progress: Progress | None,
+    slots_of_node: int,
+) -> Outcome:
     path = folder / "podium.sqlite3"
     migrate(path)
     database = SqliteDatabase(path)

@@ -20,7 +20,7 @@ from podium.db.schema.migrate import migrate
 from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import attempt_usage
 from podium.sweep.lifecycle.database_changes import UsageSampled
-from podium.sweep.protocol.slot_messages import decode_events, encode_event, join_events
+from podium.sweep.protocol.scheduler_slot_messages import decode_events, encode_event, join_events
 from podium.sweep.runtime.process_usage import ProcessTreeMeter
 from podium.sweep.slots.attempt_usage_watch import BATCH
 from podium.sweep.values.assignment import AttemptKey

@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from podium.api.http import readiness_reporting_server
 from podium.api.http.readiness_reporting_server import ReadyServer
-from podium.api.http.thread_pool_watch import ThreadPoolWatch
-from podium.sweep.runtime.component_lifecycle import send_heartbeat, start_component
+from podium.api.http.thread_pool_liveness import ThreadPoolWatch
+from podium.sweep.runtime.component_startup_and_heartbeats import send_heartbeat, start_component
 
 LONG_S = 600.0
 CALLS = 100  # more than any pool has threads

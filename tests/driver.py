@@ -12,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.protocol.message_codec import DeviceView
+from podium.sweep.protocol.scheduler_slot_messages import (
+    NumberedEvents,
+    SlotDescription,
+    decode_events,
+    encode_commands,
+)
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
@@ -20,7 +26,6 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.protocol.slot_messages import NumberedEvents, SlotDescription, decode_events, encode_commands
 from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children, descendants

@@ -19,6 +19,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
 )
 from podium.sweep.lifecycle.slot_demand import SlotDemand
+from podium.sweep.protocol.scheduler_slot_messages import decode_commands, encode_commands
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
@@ -27,7 +28,6 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.protocol.slot_messages import decode_commands, encode_commands
 from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar

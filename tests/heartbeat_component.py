@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from podium.sweep.runtime.component_lifecycle import SupervisorPipe, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import SupervisorPipe, start_component
 
 
 def main() -> None:

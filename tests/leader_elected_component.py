@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import report_ready, send_heartbeat, start_component
 
 
 def main() -> None:

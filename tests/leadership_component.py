@@ -6,7 +6,12 @@ import signal
 import sys
 import time
 
-from podium.sweep.runtime.component_lifecycle import report_leadership, report_ready, send_heartbeat, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import (
+    report_leadership,
+    report_ready,
+    send_heartbeat,
+    start_component,
+)
 
 
 def main() -> None:

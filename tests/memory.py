@@ -30,6 +30,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.lifecycle.dependent_sweep_release import BestTrial, HeldSweep, Predecessor, with_fixed_values
 from podium.sweep.lifecycle.pending_commands import (
     Enqueued,
     MemberDevices,
@@ -37,7 +38,6 @@ from podium.sweep.lifecycle.pending_commands import (
     SweepUpdate,
     TrialCommandRequest,
 )
-from podium.sweep.lifecycle.predecessor_release import BestTrial, HeldSweep, Predecessor, with_fixed_values
 from podium.sweep.lifecycle.stored_sweeps import (
     EarlierTrial,
     IntervalResult,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import migrate_postgres
+from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from tests.postgres_server import new_server, postgres_server
 
 NAME = "podium_test"

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from podium.sweep.process_template.template_launcher import TemplateProcess
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 
 PACKAGES = Path(__file__).parent / "integration" / "packages"  # for `program.preload`
 

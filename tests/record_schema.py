@@ -95,9 +95,8 @@ def record_postgres(schema: str, commit: str) -> None:
     """Store the tables of a new PostgreSQL database of this commit."""
     server = new_server()
     server.create(NAME)
-    create = (
-        "import sys; from podium.db.schema.postgres_migration import migrate_postgres; migrate_postgres(sys.argv[1])"
-    )
+    imports = "import sys; from podium.db.schema.postgres_schema_upgrade import migrate_postgres"
+    create = f"{imports}; migrate_postgres(sys.argv[1])"
     with tempfile.TemporaryDirectory(prefix="podium-recorded-") as folder, checkout(Path(folder), commit) as python:
         subprocess.run([python, "-P", "-c", create, server.url(NAME)], check=True)
     dump = ["pg_dump", "--schema-only", "--no-owner", "--no-privileges", "--no-comments", server.url(NAME)]

@@ -6,7 +6,6 @@ Modules:
     client                                The Python client: the resources of the REST API as methods
     connection                            HTTP to one service: retries while it restarts, pagination, and errors from
                                           its answers
-    curve_grid_responses                  Curves of several metrics as the REST API returns them, and as rows of a table
     data_frame                            A sweep's trials as a pandas data frame
     device_responses                      The REST responses about devices
     ensemble_calls                        The ensembles of a service as methods of the Python client
@@ -16,12 +15,13 @@ Modules:
     import_export_calls                   Exports of sweeps and imports of studies as methods of the Python client
     log_following                         Follows the log of a trial over all of its attempts
     mlflow_export                         Exports a sweep as an MLflow run with one child run per trial
+    multi_metric_curve_responses          Curves of several metrics as the REST API returns them, and as rows of a table
     node_responses                        The REST responses about nodes
     notebook_objects                      Sweeps, trials and ensembles as objects, displayed by notebooks
     optuna_studies                        Optuna studies of the client: the only module of `api` that uses Optuna
     readiness_responses                   The REST responses about the readiness of the service
     service_for_command                   A service for one command: the running one, or one started for the command
-    suggested_commands                    `podium` commands in messages, quoted for a shell and for the right data
+    shell_quoted_commands                 `podium` commands in messages, quoted for a shell and for the right data
                                           directory
     sweep_chain_submission                Submits several sweep files, as a chain if wanted: each starts when the one
                                           before has finished

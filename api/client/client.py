@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 import httpx2
 
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 from podium.api.client.connection import RETRY_S, TIMEOUT_S, error_of
-from podium.api.client.curve_grid_responses import CurveGridInfo, MetricNameInfo
 from podium.api.client.device_responses import DeviceInfo
 from podium.api.client.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from podium.api.client.import_export_calls import ExportCalls
+from podium.api.client.multi_metric_curve_responses import CurveGridInfo, MetricNameInfo
 from podium.api.client.node_responses import NodeInfo, RemovedNodeInfo
 from podium.api.client.readiness_responses import Readiness, Services
 from podium.api.client.sweep_organization_calls import SweepOrganizationCalls
@@ -33,7 +33,7 @@ from podium.api.client.trial_responses import (
     UsageInfo,
 )
 from podium.sweep.runtime.layout import DataDirectory, default_data_directory
-from podium.sweep.runtime.local_service import runs, service_of_this_machine
+from podium.sweep.runtime.local_service_discovery import runs, service_of_this_machine
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import NotFoundError, ServiceError, UnauthorizedError
 
@@ -372,7 +372,7 @@ class Client(EnsembleCalls, ExportCalls, SweepOrganizationCalls):
 
 def _no_service(data: DataDirectory) -> str:
     """The message that no service runs on this machine; others may share the data directory."""
-    start = suggested_commands.command(data.root, "serve")
+    start = shell_quoted_commands.command(data.root, "serve")
     here = socket.gethostname()
     others = [each.service for each in data.services() if each.service != here and each.service_file.exists()]
     if not others:

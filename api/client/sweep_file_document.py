@@ -14,8 +14,8 @@ from podium.api.client.sweep_responses import SweepInfo
 from podium.sweep.spec.program import ImportedProgram
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.specfile import code_bundles
-from podium.sweep.specfile.code_check import Found, check_code
 from podium.sweep.specfile.data_header_check import with_data_state
+from podium.sweep.specfile.program_existence_check import Found, check_code
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
 from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.values.errors import BundleError, InvalidSpecError

@@ -15,8 +15,8 @@ from podium.sweep.lifecycle.warm_start_compatibility import incompatible_objecti
 from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.program import FunctionProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.code_check import check_preload
 from podium.sweep.specfile.custom_class_check import check_classes
+from podium.sweep.specfile.program_existence_check import check_preload
 from podium.sweep.specfile.spec_file import SweepFile
 from podium.sweep.specfile.spec_lint import hints_for
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem, ServiceError

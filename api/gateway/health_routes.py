@@ -11,7 +11,7 @@ from podium.api.gateway.readiness import can_answer_all, expected
 from podium.api.http.authentication import public, viewer_or_stranger
 from podium.db.access.tokens import Holder
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.replica_link_pool import can_answer
+from podium.ensemble.serving.replica_link_manager import can_answer
 
 router = APIRouter(tags=["health"])
 

@@ -21,18 +21,18 @@ from starlette.routing import Route
 from podium.api.gateway import inference_request, inference_response
 from podium.api.gateway.inference_response import outputs_of
 from podium.api.gateway.output_tensors import BYTES, FP32, INPUT
-from podium.api.gateway.prediction_routes import REFUSALS, is_large
+from podium.api.gateway.podium_format_prediction_routes import REFUSALS, is_large
 from podium.api.gateway.readiness import can_answer_all
 from podium.api.http import reject_duplicate_keys, request_arrival_time
 from podium.api.http.authentication import authorize, authorizes_itself, public, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
-from podium.api.http.inference_errors import InferenceRoute, answers_inference_errors, inference_error
+from podium.api.http.inference_protocol_errors import InferenceRoute, answers_inference_errors, inference_error
 from podium.api.http.request_body import check_row_count, limits_of, read_body, run_in_thread_if
 from podium.api.http.request_decompression import ENCODINGS, decompress
 from podium.api.http.request_limits import INLINE_SIZE
 from podium.db.access.tokens import Role
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.replica_link_pool import can_answer
+from podium.ensemble.serving.replica_link_manager import can_answer
 from podium.ensemble.values.ensemble_snapshot import Snapshot, Traffic
 from podium.ensemble.values.prediction import Prediction
 from podium.sweep.values.errors import BadRequestError, NotFoundError

@@ -16,15 +16,19 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from podium.api.gateway import health_routes, inference_protocol_routes, prediction_routes, prometheus_metrics
+from podium.api.gateway import (
+    health_routes,
+    inference_protocol_routes,
+    podium_format_prediction_routes,
+    prometheus_metrics,
+)
 from podium.api.gateway.gateway_counter_totals import GatewayCounterTotals
+from podium.api.gateway.per_minute_traffic_recorder import record_inputs, record_traffic
 from podium.api.gateway.predictions_without_asgi import DirectPredictions
-from podium.api.gateway.traffic_recorder import record_inputs, record_traffic
 from podium.api.http import readiness_reporting_server, route_roles
 from podium.api.http.authentication import Authenticator
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
 from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.db.schema.database import Database
@@ -37,7 +41,14 @@ from podium.ensemble.serving.tls_transport import NodeTransport
 from podium.ensemble.serving.unix_socket_transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.certificate_pin import connecting_context
-from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, send_heartbeat, start_component, wake_component
+from podium.sweep.runtime.component_startup_and_heartbeats import (
+    exit_with,
+    on_wake,
+    send_heartbeat,
+    start_component,
+    wake_component,
+)
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
@@ -81,10 +92,10 @@ def create_app(
         aggregator.close()
 
     app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
-    for module in (health_routes, prediction_routes, inference_protocol_routes, prometheus_metrics):
+    for module in (health_routes, podium_format_prediction_routes, inference_protocol_routes, prometheus_metrics):
         app.include_router(module.router)
     route_roles.check(app.routes)
-    app.routes_without_middleware = (prediction_routes.PREDICT, *inference_protocol_routes.INFER)
+    app.routes_without_middleware = (podium_format_prediction_routes.PREDICT, *inference_protocol_routes.INFER)
     app.handler_without_asgi = DirectPredictions(app)
     return app
 

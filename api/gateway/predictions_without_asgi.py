@@ -9,10 +9,10 @@ from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from podium.api.gateway import prediction_routes
+from podium.api.gateway import podium_format_prediction_routes
 from podium.api.http import problem_details, request_arrival_time
 from podium.api.http.browser_security_middleware import GuardedApp
-from podium.api.http.handler_without_asgi import Cancel, Respond
+from podium.api.http.handler_interface_without_asgi import Cancel, Respond
 from podium.api.http.host_and_origin_check import refusal
 from podium.api.http.raw_headers import Headers
 from podium.api.http.request_limits import INLINE_SIZE
@@ -32,7 +32,7 @@ class DirectPredictions:
 
     def __init__(self, app: GuardedApp) -> None:
         self._app = app
-        self._match = prediction_routes.PREDICT.path_regex.match
+        self._match = podium_format_prediction_routes.PREDICT.path_regex.match
         self._head = _encoded(guarded_headers({"scheme": "http"}, _JSON))  # of a response without TLS
 
     def __call__(self, scope: Scope, body: bytes, respond: Respond) -> Cancel | None:
@@ -41,12 +41,12 @@ class DirectPredictions:
         if snapshot is None:
             return None
         try:
-            inputs, deadline_ms = prediction_routes.read_rows(
+            inputs, deadline_ms = podium_format_prediction_routes.read_rows(
                 body, snapshot.features, self._app.state.request_limits.rows
             )
         except Exception:  # noqa: BLE001 - the app reads it again, and reports the error
             return None
-        if prediction_routes.is_large(len(inputs) * snapshot.outputs * len(snapshot.members)):
+        if podium_format_prediction_routes.is_large(len(inputs) * snapshot.outputs * len(snapshot.members)):
             return None  # the response is written in a thread
 
         def on_done(prediction: Prediction) -> None:
@@ -72,7 +72,7 @@ class DirectPredictions:
             return None
         if not self._is_viewer(headers.get(b"authorization", b"")):
             return None
-        traffic = prediction_routes.traffic_of(aggregator, matched["ensemble"])
+        traffic = podium_format_prediction_routes.traffic_of(aggregator, matched["ensemble"])
         return None if traffic is None else aggregator.ensembles.choose(traffic, None)
 
     def _is_viewer(self, authorization: bytes) -> bool:
@@ -86,10 +86,10 @@ class DirectPredictions:
     def _answer(self, scope: Scope, prediction: Prediction) -> tuple[int, bytes, bytes]:
         """The response as status, header lines and body."""
         try:
-            if prediction.outcome not in prediction_routes.REFUSALS:
-                body = prediction_routes.serialize(prediction)
+            if prediction.outcome not in podium_format_prediction_routes.REFUSALS:
+                body = podium_format_prediction_routes.serialize(prediction)
                 return 200, self._head if scope["scheme"] == "http" else _lines(scope, _JSON), body
-            response = prediction_routes.refused(prediction)
+            response = podium_format_prediction_routes.refused(prediction)
         except Exception as error:  # noqa: BLE001 - every error is answered, as by the app
             response = problem_details.response_to(Request(scope), error)
         return _response(scope, response)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.replica_link_pool import can_answer
+from podium.ensemble.serving.replica_link_manager import can_answer
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.ensemble.values.ensemble_states import EnsembleState
 

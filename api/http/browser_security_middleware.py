@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.api.http.allowed_host_names import HostNames
-from podium.api.http.handler_without_asgi import HandlerWithoutAsgi
+from podium.api.http.handler_interface_without_asgi import HandlerWithoutAsgi
 from podium.api.http.host_and_origin_check import refusal
 from podium.api.http.routes_without_middleware import RoutesWithoutMiddleware
 from podium.api.http.security_headers import guarded_headers

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from uvicorn.server import ServerState
 
 from podium.api.http.connection_limits import BoundedProtocol
-from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi
+from podium.api.http.handler_interface_without_asgi import Cancel, HandlerWithoutAsgi
 
 
 class ProtocolWithoutAsgi(BoundedProtocol):

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from podium.api.http.connection_limits import BoundedProtocol, BoundedState
 from podium.api.http.connection_progress import LIMITS_S, Awaited
-from podium.sweep.runtime.component_lifecycle import report_ready
+from podium.sweep.runtime.component_startup_and_heartbeats import report_ready
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 MAX_HANDSHAKE_S = 10.0

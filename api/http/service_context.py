@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from podium.db.schema.database import Database
 from podium.db.stores.attempt_totals import EndedTotals
-from podium.sweep.runtime.component_lifecycle import wake_component, wake_gateways
+from podium.sweep.runtime.component_startup_and_heartbeats import wake_component, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.specfile.custom_class_check_cache import CustomClassCheckCache
 

@@ -16,7 +16,7 @@ from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
 from podium.db.stores import nodes
 from podium.db.stores.nodes import NodeRow
-from podium.sweep.file_store.object_store_config import recorded
+from podium.sweep.file_store.recorded_object_store_config import recorded
 from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.runtime import cluster_certificates
 from podium.sweep.runtime.package_versions import version_problem, versions

@@ -14,20 +14,20 @@ from fastapi import FastAPI
 from podium.api.http import readiness_reporting_server, route_roles
 from podium.api.http.base_app import service_app
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.readiness_reporting_server import ReadyServer
-from podium.api.node_service import file_routes, join_routes
-from podium.api.node_service.dataset_preparation import DatasetPreparation
+from podium.api.node_service import join_routes, node_facing_file_routes
+from podium.api.node_service.dataset_arrays_for_nodes import DatasetPreparation
 from podium.api.node_service.file_hashes import FileHashes
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
-from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
+from podium.sweep.file_store.object_store_downloader import ArtifactCache
 from podium.sweep.file_store.object_store_fetch_server import ArtifactServer
 from podium.sweep.file_store.object_store_url import ArtifactUrl, load_credentials
 from podium.sweep.file_store.resumable_uploads import ResumableUploads
-from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, send_heartbeat, start_component
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
@@ -41,7 +41,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.uploads = ResumableUploads(app.state.store, settings.data.uploads)
     app.state.hashes = FileHashes()
     app.state.datasets = DatasetPreparation()
-    for module in (join_routes, file_routes):
+    for module in (join_routes, node_facing_file_routes):
         app.include_router(module.router)
     route_roles.check(app.routes)
     return app

@@ -13,7 +13,7 @@ from podium.api.notifications.delivery import Delivery
 from podium.api.notifications.notification_target_file import read_targets
 from podium.api.notifications.notifier import Notifier
 from podium.db.schema.open_database import open_database
-from podium.sweep.runtime.component_lifecycle import exit_with, report_ready, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, report_ready, start_component
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.values.errors import PodiumError
 

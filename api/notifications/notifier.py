@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection
 
-from podium.api.notifications import messages
+from podium.api.notifications import notable_event_messages
 from podium.api.notifications.delivery import Delivery, DeliveryError
 from podium.api.notifications.notification_target_file import NotificationKind
 from podium.db.schema.database import Database
@@ -84,7 +84,7 @@ class Notifier:
         with self._database.read() as connection:
             found = event_outbox.after(connection, notification_outbox.cursor(connection) or 0, BATCH)
             recent = [event for event in found if event["at"] >= now - MAX_AGE_S]
-            new = [*messages.messages_of(connection, recent, self._url), *self._stalled(connection, now)]
+            new = [*notable_event_messages.messages_of(connection, recent, self._url), *self._stalled(connection, now)]
         if found or new:
             with self._database.write() as connection:
                 notification_outbox.add(connection, self._addressed(new), now, self._max_waiting)
@@ -92,18 +92,20 @@ class Notifier:
                     notification_outbox.move_cursor(connection, found[-1]["id"])
         return len(found) == BATCH
 
-    def _stalled(self, connection: Connection, now: float) -> list[messages.Message]:
+    def _stalled(self, connection: Connection, now: float) -> list[notable_event_messages.Message]:
         """About the sweeps that have waited for long, each once until a trial of it starts."""
-        blocked = messages.waiting_sweeps(connection)
+        blocked = notable_event_messages.waiting_sweeps(connection)
         self._waiting = {sweep_id: self._waiting.get(sweep_id, now) for sweep_id in blocked}
         self._told &= blocked.keys()
         due = [each for each, since in self._waiting.items() if now - since >= self._stalled_s]
         fresh = [each for each in due if each not in self._told]
         self._told |= set(fresh)
-        found = [messages.about_waiting_sweep(connection, each, blocked[each], self._url) for each in fresh]
+        found = [
+            notable_event_messages.about_waiting_sweep(connection, each, blocked[each], self._url) for each in fresh
+        ]
         return [message for message in found if message is not None]
 
-    def _addressed(self, new: Sequence[messages.Message]) -> list[NewNotification]:
+    def _addressed(self, new: Sequence[notable_event_messages.Message]) -> list[NewNotification]:
         return [
             NewNotification(event_id, kind.value, delivery.target.name, title, body)
             for event_id, kind, title, body in new

@@ -9,8 +9,8 @@ from podium.api.http import route_roles
 from podium.api.http.authenticate_first import AuthenticateFirst
 from podium.api.http.base_app import service_app
 from podium.api.http.openapi_bodies import describe_models
+from podium.api.http.openapi_problem_responses import RESPONSES, description_of_problems
 from podium.api.http.openapi_roles import describe_roles
-from podium.api.http.problem_schema import RESPONSES, description_of_problems
 from podium.api.http.request_body import BodyLimit
 from podium.api.rest.dashboard_files import DashboardFiles
 from podium.api.rest.ensembles.ensemble_preview_routes import PreviewQueue

@@ -6,13 +6,13 @@ import time
 
 from podium.api.http import readiness_reporting_server
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.garbage_collection import collect_rarely
 from podium.api.http.readiness_reporting_server import ReadyServer
-from podium.api.http.thread_pool_watch import ThreadPoolWatch
+from podium.api.http.thread_pool_liveness import ThreadPoolWatch
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.schema.open_database import open_database
-from podium.sweep.runtime.component_lifecycle import exit_with, send_heartbeat, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, send_heartbeat, start_component
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.values.errors import PodiumError
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 
 from podium.api.rest import health_routes, leader_and_standby_routes, quick_search_routes, schema_routes
 from podium.api.rest.access import session_routes, token_routes
-from podium.api.rest.devices import device_routes, device_usage_routes, node_routes, timeline_routes
+from podium.api.rest.devices import device_resource_usage_routes, device_routes, node_routes, timeline_routes
 from podium.api.rest.ensembles import (
     drift_routes,
     ensemble_preview_routes,
@@ -25,14 +25,14 @@ from podium.api.rest.stream import event_routes
 from podium.api.rest.sweeps import (
     chart_routes,
     comparison_routes,
-    curve_grid_routes,
     export_routes,
     failure_routes,
-    import_routes,
     importance_routes,
     installed_package_routes,
-    population_routes,
+    multi_metric_curve_routes,
+    population_schedule_routes,
     saved_view_routes,
+    study_import_routes,
     sweep_file_routes,
     sweep_metadata_routes,
     sweep_routes,
@@ -41,10 +41,10 @@ from podium.api.rest.sweeps import (
 from podium.api.rest.trials import (
     numbered_trial_routes,
     trial_download_routes,
-    trial_preview_routes,
+    trial_file_preview_routes,
+    trial_resource_usage_routes,
     trial_routes,
     trial_table_routes,
-    trial_usage_routes,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -62,22 +62,22 @@ ROUTERS: tuple[APIRouter, ...] = (
     installed_package_routes.router,
     export_routes.router,
     failure_routes.router,
-    import_routes.router,
+    study_import_routes.router,
     numbered_trial_routes.router,
     trial_routes.router,
     chart_routes.router,
-    curve_grid_routes.router,
+    multi_metric_curve_routes.router,
     trial_timeline_routes.router,
     comparison_routes.router,
     importance_routes.router,
-    population_routes.router,
+    population_schedule_routes.router,
     trial_download_routes.router,
-    trial_preview_routes.router,
-    trial_usage_routes.router,
+    trial_file_preview_routes.router,
+    trial_resource_usage_routes.router,
     device_routes.router,
     node_routes.router,
     timeline_routes.router,
-    device_usage_routes.router,
+    device_resource_usage_routes.router,
     ensemble_routes.router,
     traffic_and_event_routes.router,
     drift_routes.router,

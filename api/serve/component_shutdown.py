@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
-from podium.api.serve.service_components import ON_RAY, Component, of_kinds
+from podium.api.serve.supervised_components import ON_RAY, Component, of_kinds
 from podium.sweep.ray_cluster import ray_head_guardian
 from podium.sweep.runtime.process_trees import kill_orphans
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from podium.api.serve.service_components import Component
+from podium.api.serve.supervised_components import Component
 from podium.sweep.runtime import certificate_pin
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.service_settings import ServiceSettings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.sweep.runtime.component_lifecycle import WRONG_DATABASE
+from podium.sweep.runtime.component_startup_and_heartbeats import WRONG_DATABASE
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
 

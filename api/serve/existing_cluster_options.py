@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.runtime.setting_cli_options import given_settings, options_of
 from podium.sweep.values.errors import ServiceError

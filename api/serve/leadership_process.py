@@ -20,7 +20,7 @@ from podium.db.schema.open_database import open_postgres
 from podium.db.stores.leader_election import Leadership, LeaderState
 from podium.db.stores.leader_lease import RENEWAL_S, Contender
 from podium.sweep.ray_cluster.ray_cluster_id import cluster_id
-from podium.sweep.runtime.component_lifecycle import (
+from podium.sweep.runtime.component_startup_and_heartbeats import (
     HEARTBEAT_S,
     exit_with,
     report_leadership,

@@ -30,7 +30,7 @@ from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime.atomic_files import write_atomic
 from podium.sweep.runtime.certificate_pin import fetch_certificate, ssl_context
-from podium.sweep.runtime.component_lifecycle import PARENT_PID
+from podium.sweep.runtime.component_startup_and_heartbeats import PARENT_PID
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.joined_node_settings import LEAVE, MEMBER_PORTS, REFUSED, NodeSettings
 from podium.sweep.runtime.layout import DataDirectory
@@ -47,7 +47,7 @@ NOTICED_S = 3.0  # for the head to notice the end of the slots
 STOP_S = 15.0
 STARTS = 3  # that fail until the command ends: the network may be cut while a node starts
 STABLE_S = 20.0  # uptime after which the end of a node is no failed start
-_COMPONENT = "podium.sweep.ray_cluster.node_guardian"
+_COMPONENT = "podium.sweep.ray_cluster.joined_node_guardian"
 _TOKEN = re.compile(r"(?P<secret>podium_[A-Za-z0-9_-]{20,100})@(?P<fingerprint>[0-9a-f]{64})")
 
 

@@ -7,7 +7,7 @@ import secrets
 from filelock import FileLock
 
 from podium.sweep.file_store.object_store_check import ObjectStoreCheck
-from podium.sweep.file_store.object_store_config import ObjectStoreConfig, recorded
+from podium.sweep.file_store.recorded_object_store_config import ObjectStoreConfig, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.component_startup_and_heartbeats import wake_component
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 if TYPE_CHECKING:

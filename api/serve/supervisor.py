@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
 from podium.api.serve.component_shutdown import stop_components
 from podium.api.serve.component_status_writer import StatusWriter
 from podium.api.serve.database_identity_check import DatabaseWatch
-from podium.api.serve.missed_heartbeats import Heartbeats
-from podium.api.serve.service_components import (
+from podium.api.serve.missed_component_heartbeats import Heartbeats
+from podium.api.serve.supervised_components import (
     AFTER_RAY,
     FIRST_BACKOFF_S,
     LEADER_ELECTED,
@@ -35,12 +35,12 @@ from podium.api.serve.service_components import (
 )
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.runtime import process_liveness
-from podium.sweep.runtime.component_lifecycle import PARENT_PID, READY_FD
+from podium.sweep.runtime.component_startup_and_heartbeats import PARENT_PID, READY_FD
 from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_trees import become_subreaper, kill_orphans
-from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
+from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError, ServiceError
 
@@ -315,7 +315,7 @@ class Supervisor:
             self._log(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
             link = login_link_request.ask(self._settings)
             if link is None:
-                login = suggested_commands.command(self._settings.data_dir, "login")
+                login = shell_quoted_commands.command(self._settings.data_dir, "login")
                 self._log(f"Run `{login}` for a link that opens the dashboard")
             else:
                 self._log(f"Open the dashboard (the link works once, for 24 hours): {link}")

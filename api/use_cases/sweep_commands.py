@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import predecessor_links, sweep_command_writer
+from podium.db.stores import sweep_command_writer, sweep_predecessors
 from podium.sweep.lifecycle.allowed_commands import SweepCommand
 from podium.sweep.lifecycle.budget_usage import BudgetTerms
 
@@ -23,7 +23,7 @@ def release_sweep(service: ServiceContext, sweep_id: int) -> None:
     Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` if `fix_from` has no usable values.
     """
     with service.database.write() as connection:
-        predecessor_links.release_for_client(connection, sweep_id, time.time())
+        sweep_predecessors.release_for_client(connection, sweep_id, time.time())
     service.wake("scheduler")
 
 

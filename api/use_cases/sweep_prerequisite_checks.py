@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import Connection
 
 from podium.api.http.service_context import ServiceContext
-from podium.db.stores import devices, predecessor_links, warm_starts
+from podium.db.stores import devices, sweep_predecessors, warm_starts
 from podium.ensemble.values.ensemble_spec import float16_problem
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.specfile.code_check import check_code, check_preload
 from podium.sweep.specfile.custom_class_check import check_classes
 from podium.sweep.specfile.data_header_check import with_data_state
+from podium.sweep.specfile.program_existence_check import check_code, check_preload
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
 _DATA_PATHS = ("root", "idx", "file")
@@ -40,7 +40,7 @@ def check_sweep(service: ServiceContext, spec: SweepSpec, idempotency_key: str |
     code = _check_program(service, spec)
     with service.database.read() as connection:
         warm_starts.check(connection, spec)
-        spec = predecessor_links.resolve(connection, spec, idempotency_key)
+        spec = sweep_predecessors.resolve(connection, spec, idempotency_key)
         _check_ensemble(connection, spec)
     return CheckedSweep(with_data_state(spec), code)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_prerequisite_checks import CheckedSweep, check_sweep
-from podium.db.stores import devices, imported_sweep_writer, installed_packages, predecessor_links, sweeps, warm_starts
+from podium.db.stores import devices, imported_sweep_writer, installed_packages, sweep_predecessors, sweeps, warm_starts
 from podium.sweep.lifecycle.imported_sweep import parse_import
 from podium.sweep.runtime.package_versions import environment, versions
 from podium.sweep.runtime.submission_provenance import Provenance
@@ -141,7 +141,7 @@ def _accept(service: ServiceContext, checked: CheckedSweep, submission: Submissi
             owner=submission.owner,
         )
         if is_new:
-            predecessor_links.add(connection, sweep_id, spec)
+            sweep_predecessors.add(connection, sweep_id, spec)
         if is_new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     service.wake("scheduler")

@@ -139,7 +139,7 @@ def _sqlite(path: Path, *, create_it: bool) -> Iterator[Place]:
 @contextmanager
 def _postgres(url: str, *, create_it: bool, service: str | None = None) -> Iterator[Place]:
     from podium.db.schema.postgres_database import PostgresDatabase
-    from podium.db.schema.postgres_migration import migrate_postgres
+    from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 
     database = PostgresDatabase(url, service=service)
     try:

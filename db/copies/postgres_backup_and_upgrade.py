@@ -19,7 +19,7 @@ from podium.db.copies import pg_dump_and_restore
 from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import migrate_postgres
+from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.schema_version import known_schema
 from podium.sweep.values.errors import DatabaseError

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, func, literal, select, text, tuple_
 from podium.db.copies.dialect_value_conversion import Row, TableDigest, TargetValues, digest_of
 from podium.db.schema.database import Database
 from podium.db.schema.dialect import is_postgres
-from podium.db.stores.driver_statements import RowInsert
+from podium.db.stores.precompiled_sql_statements import RowInsert
 
 BATCH = 5_000  # rows in one transaction
 

@@ -15,9 +15,9 @@ from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.stores import retention_plan
 from podium.sweep.file_store import object_store_fetch_client
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.runtime.attempt_processes import attempt_processes
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_liveness import is_running
+from podium.sweep.runtime.processes_using_attempt_directory import attempt_processes
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.device import is_remote
 from podium.sweep.values.device_state import DeviceState

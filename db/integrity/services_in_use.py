@@ -17,7 +17,7 @@ from podium.db.stores import leader_lease
 from podium.db.stores.leader_lease import EXPIRY_S, RENEWAL_S
 from podium.sweep.runtime.component_status_reader import all_ready, read_components
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.runtime.local_service import is_locked
+from podium.sweep.runtime.local_service_discovery import is_locked
 
 MISSED_RENEWAL_S = 2 * RENEWAL_S  # a leader that has not renewed its lease for so long may be replaced soon
 

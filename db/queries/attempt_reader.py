@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from podium.db.queries.derived_trial_columns import QUEUED_S, RUNNING_S
+from podium.db.queries.trial_column_expressions import QUEUED_S, RUNNING_S
 from podium.db.schema.tables import attempts, trials
 from podium.db.stores.id_list import id_list
 from podium.sweep.values.states import TrialState

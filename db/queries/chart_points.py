@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
-from podium.db.queries.derived_trial_columns import DURATION_S, RUNNING_S
-from podium.db.queries.metric_summary_columns import MetricFigure
+from podium.db.queries.metric_column_expressions import MetricFigure
+from podium.db.queries.trial_column_expressions import DURATION_S, RUNNING_S
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.metric_summaries import COLUMNS, Figure

@@ -20,7 +20,7 @@ from podium.db.queries.population_schedules import IntervalRow
 from podium.db.queries.trial_cursor import Position
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
-from podium.db.stores import attempt_ranks, metric_summaries, sweeps
+from podium.db.stores import metric_summaries, multi_device_attempt_ranks, sweeps
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.metrics import NonFinite, non_finite_of_trials
 from podium.db.stores.trial_reader import TrialRow
@@ -157,7 +157,7 @@ def read_batch(
     own = _distributions(connection, ids)
     left = trial_artifact_rows.files_of(connection, ids)
     trained = population_schedules.of_trials(connection, ids)
-    several = attempt_ranks.devices_of_trials(connection, ids)
+    several = multi_device_attempt_ranks.devices_of_trials(connection, ids)
     logged = metric_summaries.all_of_trials(connection, ids)
     times = running_and_queued_s(connection, ids)
     marked = non_finite_of_trials(connection, ids) if curves else {}

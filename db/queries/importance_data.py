@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from podium.db.queries.derived_trial_columns import PEAKS_MB, RUNNING_S
-from podium.db.queries.metric_summary_columns import figure_of_trial, parse_figure
+from podium.db.queries.metric_column_expressions import figure_of_trial, parse_figure
+from podium.db.queries.trial_column_expressions import PEAKS_MB, RUNNING_S
 from podium.db.schema.tables import trial_params, trial_values, trials
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_params import params_of

@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempts, trials
-from podium.db.stores import attempt_ranks
+from podium.db.stores import multi_device_attempt_ranks
 from podium.sweep.runtime.attempt_directory import attempt_of_folder
 from podium.sweep.values.device import is_remote
 
@@ -25,6 +25,6 @@ def state_on_node(connection: Connection, sweep_id: int, number: int, folder: st
     row = connection.execute(query).first()
     if row is None:
         return "unknown"
-    devices = (row.device_id, *attempt_ranks.device_ids(connection, row.trial_id, attempt))
+    devices = (row.device_id, *multi_device_attempt_ranks.device_ids(connection, row.trial_id, attempt))
     runs = row.ended_at is None and row.nonce == nonce and any(map(is_remote, devices))
     return "running" if runs else "over"

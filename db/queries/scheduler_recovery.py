@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select
 from podium.db.schema.tables import attempts, sweeps, trial_params, trials
 from podium.db.schema.tables import intervals as interval_table
 from podium.db.schema.tables import metrics as metric_table
-from podium.db.stores import attempt_ranks, trial_intervals, trial_values_constraints_attributes
+from podium.db.stores import multi_device_attempt_ranks, population_intervals, trial_values_constraints_attributes
 from podium.db.stores.trial_params import distributions_of, params_of
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.stored_sweeps import StoredInterval, StoredTrial
@@ -60,7 +60,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports = _reports(connection, sweep_id, which)
     notes = trial_values_constraints_attributes.details_of(connection, of_sweep)
-    own_intervals = trial_intervals.of_trials(connection, interval_table.c.trial_id.in_(of_sweep))
+    own_intervals = population_intervals.of_trials(connection, interval_table.c.trial_id.in_(of_sweep))
     causes: dict[int, list[tuple[int, Cause]]] = {}
     messages: dict[int, str] = {}
     failed = (
@@ -73,7 +73,7 @@ def stored_trials(connection: Connection, sweep_id: int, trial_id: int | None = 
         messages[trial_id] = message or ""
     rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
     placed = _open_attempts(connection, which)
-    ranks = attempt_ranks.of_open_attempts(connection, which)
+    ranks = multi_device_attempt_ranks.of_open_attempts(connection, which)
     return tuple(
         StoredTrial(
             trial_id=row.id,

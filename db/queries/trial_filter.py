@@ -29,7 +29,9 @@ from sqlalchemy import (
     types,
 )
 
-from podium.db.queries.derived_trial_columns import (
+from podium.db.queries.filter_parser import Term, Value, parse_terms
+from podium.db.queries.metric_column_expressions import MetricFigure
+from podium.db.queries.trial_column_expressions import (
     ATTR_NUMBER,
     CAUSE,
     DEVICE,
@@ -38,8 +40,6 @@ from podium.db.queries.derived_trial_columns import (
     QUEUED_S,
     RUNNING_S,
 )
-from podium.db.queries.filter_parser import Term, Value, parse_terms
-from podium.db.queries.metric_summary_columns import MetricFigure
 from podium.db.queries.trials_with_failure_message import trials_with_message
 from podium.db.schema.dialect import like
 from podium.db.schema.tables import metric_summaries as metric_summary_table

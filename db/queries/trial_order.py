@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, or_, select
 
-from podium.db.queries.derived_trial_columns import DURATION_S, QUEUED_S, RUNNING_S, number_in
-from podium.db.queries.metric_summary_columns import figure_column, parse_figure
+from podium.db.queries.metric_column_expressions import figure_column, parse_figure
+from podium.db.queries.trial_column_expressions import DURATION_S, QUEUED_S, RUNNING_S, number_in
 from podium.db.schema.tables import (
     attempts,
     metric_summaries,

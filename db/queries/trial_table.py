@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from podium.db.queries import trial_pages
 from podium.db.queries.attempt_reader import error_messages, running_and_queued_s
-from podium.db.queries.metric_summary_columns import columns_of as columns_of_metrics
-from podium.db.queries.metric_summary_columns import parse_figures
+from podium.db.queries.metric_column_expressions import columns_of as columns_of_metrics
+from podium.db.queries.metric_column_expressions import parse_figures
 from podium.db.queries.trial_cursor import Position, cursor_of, position_of
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_order import Order, order_of

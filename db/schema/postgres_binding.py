@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from podium.db.schema.database import Database
 from podium.db.schema.database_binding import DatabaseBinding, recorded
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import existing_schema
+from podium.db.schema.postgres_schema_upgrade import existing_schema
 from podium.db.schema.sqlite_database import connect_read_only, sqlite_module
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError

@@ -31,7 +31,7 @@ def prepare(data: DataDirectory, url_file: Path | None, remembered: str = "") ->
     if url_file is None:
         return migrate(data.database)
     from podium.db.schema.postgres_binding import bind, check  # only with PostgreSQL: imports psycopg
-    from podium.db.schema.postgres_migration import migrate_postgres
+    from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 
     url = database_url(url_file)
     check(data, url)

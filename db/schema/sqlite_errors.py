@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from podium.db.schema.lock_holders import holders
+from podium.db.schema.file_lock_holders import holders
 from podium.sweep.runtime.disk_space_check import disk_space
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 

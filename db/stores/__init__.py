@@ -3,19 +3,16 @@
 A read that no store uses is in `db/queries`. Runs in the api process, the scheduler and the ensemble host.
 
 Modules:
-    attempt_ranks                        The devices and ranks of attempts that have several devices
     attempt_totals                       Sums over the attempts of a sweep: the time on its devices, and how busy these
                                          were
     attempt_usage                        What attempts used, as samples that become coarser with age
-    budget_usage_reader                  Reads how much of its budget a sweep has used, and the history of its best
+    budget_and_best_history              Reads how much of its budget a sweep has used, and the history of its best
                                          value
     device_command_writer                Commands of clients for devices, validated and written in one transaction:
                                          drain, return
     device_history                       The history of device states with reasons: written by the scheduler, read by
                                          the timeline
     devices                              Devices with their running trials and ensemble members
-    driver_statements                    Statements that are given to the driver as text, compiled once for each kind of
-                                         database
     ensemble_evaluations                 Evaluations of ensembles: queued by the api, run by the ensemble host
     ensemble_host_lease                  The lease of the ensemble host: one row with an epoch that fences out a
                                          replaced host
@@ -37,11 +34,13 @@ Modules:
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
+    multi_device_attempt_ranks           The devices and ranks of attempts that have several devices
     nodes                                Nodes as their agents report them, and requests to leave
     notification_outbox                  The outbox of notifications: one row for each event and target
     parameter_importances                Parameter importances of sweeps, as last computed
-    predecessor_links                    The predecessors of sweeps: names become ids at submission; held sweeps are
-                                         read and released
+    population_intervals                 Intervals of the trials of populations: what each starts from, and how it ended
+    precompiled_sql_statements           Statements that are given to the driver as text, compiled once for each kind of
+                                         database
     replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
     saved_views                          Named views of the page of a sweep: tab, filter, sort and columns, for a
@@ -52,12 +51,13 @@ Modules:
                                          pause, stop, extend
     sweep_metadata                       What users write about sweeps: names, descriptions, tags, projects, stars, and
                                          the archive
+    sweep_predecessors                   The predecessors of sweeps: names become ids at submission; held sweeps are
+                                         read and released
     sweep_warnings                       Warnings of sweeps: at most one per code, deleted when it no longer holds
     sweeps                               Sweeps: accept, read, change state
     trial_annotations                    Notes and tags of trials
     trial_command_writer                 Commands of clients for trials, validated and written in one transaction: stop,
                                          retry, clone, annotate
-    trial_intervals                      Intervals of the trials of populations: what each starts from, and how it ended
     trial_params                         Reads the parameters of trials, and their distributions
     trial_reader                         Reads trials with parameters, values, tags and the current attempt
     trial_values_constraints_attributes  Further values, constraints and attributes of ended trials

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from podium.db.schema.tables import attempt_usage, attempts
-from podium.db.stores.driver_statements import DriverText, RowInsert
+from podium.db.stores.precompiled_sql_statements import DriverText, RowInsert
 from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import FIELDS, UsageSample, merged_by

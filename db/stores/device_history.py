@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, select, update
 
 from podium.db.schema.tables import device_spells, devices, scheduler_lease
-from podium.db.stores.driver_statements import RowInsert
+from podium.db.stores.precompiled_sql_statements import RowInsert
 from podium.sweep.values.device_state import RecordedState
 
 MAX_PER_DEVICE = 20_000  # newest rows of one device

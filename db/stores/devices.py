@@ -22,8 +22,8 @@ from podium.db.schema.tables import (
 )
 from podium.db.stores import device_history, event_outbox
 from podium.db.stores.device_history import DeviceStateRow
-from podium.db.stores.driver_statements import DriverStatement
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.precompiled_sql_statements import DriverStatement
 from podium.sweep.lifecycle.database_changes import DeviceChanged, DeviceDrained
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import DeviceState, RecordedState

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, insert, select
 
 from podium.db.schema.tables import events
-from podium.db.stores.driver_statements import DriverStatement
+from podium.db.stores.precompiled_sql_statements import DriverStatement
 
 TRIAL_SENDING = "trial.sending"  # its attempt has left the device, and sends its files
 _ADD = DriverStatement(insert(events), ("at", "kind", "sweep_id", "trial_id", "ensemble_id", "payload"))

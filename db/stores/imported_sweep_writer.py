@@ -18,9 +18,9 @@ from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, tri
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import event_outbox, sweeps
 from podium.db.stores import metrics as metric_points
-from podium.db.stores.driver_statements import RowInsert
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.metric_summaries import PointRow
+from podium.db.stores.precompiled_sql_statements import RowInsert
 from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
 from podium.sweep.lifecycle.imported_sweep import SAMPLER, ImportedSweep, ImportedTrial
 from podium.sweep.spec.sweep_spec import SweepSpec

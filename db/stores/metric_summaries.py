@@ -16,8 +16,8 @@ from sqlalchemy import Connection, select, text
 
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import metric_summaries
-from podium.db.stores.driver_statements import DriverText, RowUpdate
 from podium.db.stores.id_list import id_list
+from podium.db.stores.precompiled_sql_statements import DriverText, RowUpdate
 
 PointRow = tuple[int, int, str, int, float, float]  # trial, attempt, name, step, value, time
 Curve = tuple[int, str]  # trial and name

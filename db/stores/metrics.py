@@ -19,9 +19,9 @@ from podium.db.schema.dialect import DialectText
 from podium.db.schema.sqlite_database import sqlite_module
 from podium.db.schema.tables import metrics, non_finite_metrics
 from podium.db.stores import metric_summaries
-from podium.db.stores.driver_statements import DriverText, RowInsert
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import Curve, PointRow
+from podium.db.stores.precompiled_sql_statements import DriverText, RowInsert
 from podium.sweep.lifecycle.database_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)

@@ -19,8 +19,8 @@ from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.values.device import node_name
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import NotFoundError
+from podium.sweep.values.excluded_ray_node import RefusedNode
 from podium.sweep.values.node_state_from_report import SILENT_AFTER_S, NodeState, node_state
-from podium.sweep.values.refused_node import RefusedNode
 
 _LISTS = ("left_folders", "left_processes")
 LEAVES = "its node leaves"  # the reason of devices that are drained for that

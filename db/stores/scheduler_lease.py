@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 from podium.db.schema.dialect import insert
 from podium.db.schema.tables import scheduler_lease
 from podium.db.stores import leader_lease
-from podium.db.stores.driver_statements import DriverStatement
+from podium.db.stores.precompiled_sql_statements import DriverStatement
 from podium.sweep.values.errors import FencedError
 
 _EPOCH = DriverStatement(select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1))

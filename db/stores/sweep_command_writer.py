@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select, update
 
 from podium.db.schema.tables import enqueued, trials
 from podium.db.schema.tables import sweeps as sweep_table
-from podium.db.stores import budget_usage_reader, event_outbox, sweeps
+from podium.db.stores import budget_and_best_history, event_outbox, sweeps
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.sweeps import SweepRow
 from podium.sweep.lifecycle.allowed_commands import SweepCommand, next_sweep_state
@@ -92,7 +92,7 @@ def check_runs_here(row: SweepRow) -> None:
 
 def _check_not_exhausted(connection: Connection, row: SweepRow, terms: BudgetTerms, at: float) -> None:
     """Raises `ConflictError` if the sweep would end again immediately."""
-    used = budget_usage_reader.used(connection, row, terms, at)
+    used = budget_and_best_history.used(connection, row, terms, at)
     if reason := exhausted_reason(terms, used):
         raise ConflictError(f"{reason}; {continuation_advice(terms, used)} to resume the sweep")
 

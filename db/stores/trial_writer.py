@@ -11,9 +11,9 @@ from sqlalchemy import Boolean, Connection, bindparam, case, func, insert, updat
 from podium.db.schema import dialect
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
-from podium.db.stores import attempt_ranks, event_outbox, trial_values_constraints_attributes
-from podium.db.stores.driver_statements import DriverStatement
+from podium.db.stores import event_outbox, multi_device_attempt_ranks, trial_values_constraints_attributes
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.precompiled_sql_statements import DriverStatement
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -162,7 +162,7 @@ def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
             for item in placed
         ],
     )
-    attempt_ranks.place(connection, placed)
+    multi_device_attempt_ranks.place(connection, placed)
     _PLACE.execute_many(
         connection,
         [{"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_at": item.at} for item in placed],

@@ -18,12 +18,12 @@ from podium.ensemble.building import member_selection
 from podium.ensemble.building.member_selection import Candidate, Selection
 from podium.ensemble.building.version_building import MAX_CANDIDATES, Decision, VersionBuilder
 from podium.ensemble.scoring.combine import combine
-from podium.ensemble.scoring.evaluation import Evaluation, evaluate
-from podium.ensemble.scoring.missing_member_scores import Scores, scores_of
+from podium.ensemble.scoring.ensemble_and_member_evaluation import Evaluation, evaluate
+from podium.ensemble.scoring.missing_members_and_quorum import Scores, scores_of
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleRequest, Rule, Select, Split, Task
 from podium.ensemble.values.member_candidate import TrialFiles
-from podium.ensemble.values.used_splits import used_splits
+from podium.ensemble.values.selection_and_fitting_splits import used_splits
 from podium.sweep.values.errors import EnsembleError
 
 ROWS = 2000  # rows of a split that are used: previews are requested repeatedly

@@ -25,9 +25,9 @@ from podium.ensemble.building.saved_trial_outputs import Architecture
 from podium.ensemble.host.precision_decisions import worker_threads
 from podium.ensemble.host.precision_measurement_runner import Measure
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, GatewayTransport
-from podium.ensemble.scoring.evaluation import evaluate
+from podium.ensemble.scoring.ensemble_and_member_evaluation import evaluate
 from podium.ensemble.values.ensemble_spec import POSTED, Precision, Split
-from podium.ensemble.values.used_splits import used_splits
+from podium.ensemble.values.selection_and_fitting_splits import used_splits
 from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.data.memory_mapped_datasets import SplitInputs

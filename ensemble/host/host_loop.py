@@ -16,13 +16,13 @@ from sqlalchemy import Connection
 from podium.db.schema.database import Database
 from podium.db.stores import ensemble_reader, ensemble_writer, replicas
 from podium.db.stores.ensemble_reader import EnsembleRow
+from podium.ensemble.host.desired_replicas import replica_specs
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.host.replica_controller import ReplicaController
-from podium.ensemble.host.replica_spec import replica_specs
 from podium.ensemble.host.worker_launcher_interface import WorkerLauncher
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component_lifecycle import wake_gateways
+from podium.sweep.runtime.component_startup_and_heartbeats import wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, PodiumError
 

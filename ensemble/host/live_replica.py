@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.ensemble.host.replica_spec import ReplicaSpec
+from podium.ensemble.host.desired_replicas import ReplicaSpec
 from podium.ensemble.host.worker_launcher_interface import WorkerHandle, WorkerStatus
 from podium.ensemble.worker.control_messages import Phase
 

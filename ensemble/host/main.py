@@ -16,17 +16,17 @@ from podium.db.stores.fenced_database import fenced_for_host
 from podium.ensemble.building.version_building import VersionBuilder
 from podium.ensemble.host.background_task_runner import BackgroundThread
 from podium.ensemble.host.cluster_worker_launcher import AgentAddress, ClusterWorkerLauncher
-from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.precision_decisions import PrecisionDecisions
 from podium.ensemble.host.precision_measurement_runner import PrecisionMeasurementRunner
+from podium.ensemble.host.queued_evaluation_runner import EvaluationQueue
 from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.ensemble.host.worker_launcher_interface import WorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import FencedError, PodiumError

@@ -13,7 +13,7 @@ from podium.db.stores import devices
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.process_template.template_forked_process import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.device import is_remote
 from podium.sweep.values.errors import EnsembleError

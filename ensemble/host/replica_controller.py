@@ -18,10 +18,10 @@ from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_ou
 from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.building.saved_trial_outputs import model_path
 from podium.ensemble.host import member_placement
+from podium.ensemble.host.desired_replicas import ReplicaKey, ReplicaSpec
 from podium.ensemble.host.live_replica import STABLE_S, LiveReplica, restart_delay_s
 from podium.ensemble.host.member_placement import DeviceOccupancy
 from podium.ensemble.host.precision_decisions import worker_threads
-from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
 from podium.ensemble.host.worker_launcher_interface import WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision
@@ -29,7 +29,7 @@ from podium.ensemble.values.ensemble_states import HOLDING_STATES, MemberState
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.sweep.runtime.clock import Clock
-from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.component_startup_and_heartbeats import wake_component
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.device import node_name, shared_id

@@ -23,7 +23,7 @@ from podium.ensemble.worker.control_messages import COMPILE, EXIT, PING, Phase, 
 from podium.sweep.process_template.template_forked_process import ForkedProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.values.errors import EnsembleError
 
 ENTRY = "podium.ensemble.worker.worker_process"

@@ -18,7 +18,7 @@ Modules:
     prediction_from_replies   Validates the members' replies and combines them into one prediction
     replica_latency           The latency of one replica over its last replies
     replica_link              The gateway's link to one replica: its requests in flight, latency and circuit breaker
-    replica_link_pool         The gateway's links to all replicas: opened, closed and probed as replicas come and go
+    replica_link_manager      The gateway's links to all replicas: opened, closed and probed as replicas come and go
     replica_sets              The replicas that can answer for the members of a version
     served_ensembles          The ensembles that are served, and the version that answers a request
     tls_transport             The gateway's connections to workers on other machines: TLS on TCP, with heartbeats

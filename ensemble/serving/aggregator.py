@@ -25,7 +25,7 @@ from podium.ensemble.serving.pending_request import MemberCall, OnDone, PendingR
 from podium.ensemble.serving.prediction_from_replies import check_reply, join
 from podium.ensemble.serving.replica_latency import LatencyWindow
 from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, QueuedSend, ReplicaLink, SharedMessages
-from podium.ensemble.serving.replica_link_pool import ReplicaLinks, is_warming
+from podium.ensemble.serving.replica_link_manager import ReplicaLinks, is_warming
 from podium.ensemble.serving.replica_sets import workers_of
 from podium.ensemble.serving.served_ensembles import ServedEnsembles
 from podium.ensemble.serving.unix_socket_transport import LoopTimer, SocketTransport, Timer, Transport

@@ -15,7 +15,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker.architecture_groups import Group
-from podium.ensemble.worker.fx_tracing import Compute, record
+from podium.ensemble.worker.tensor_graph_recording import Compute, record
 
 _RECORDED_ROWS = 7  # no layer has this size, so that a recorded constant is detected
 BACKEND = "inductor"

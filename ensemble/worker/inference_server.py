@@ -33,10 +33,10 @@ from podium.ensemble.protocol.prediction_messages import (
 )
 from podium.ensemble.worker.batching import DynamicBatcher
 from podium.ensemble.worker.control_messages import TlsListening
+from podium.ensemble.worker.failing_network_detector import FailureTracker
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.message_server import MessageServer
 from podium.ensemble.worker.neural_network_interface import Network, NetworkOutputs
-from podium.ensemble.worker.persistent_failures import FailureTracker
 from podium.ensemble.worker.tls_message_server import TlsMessageServer
 
 _MESSAGE_CHARACTERS = 500

@@ -12,7 +12,7 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import int8_linear, network_stages, precision_conversion, user_networks
+from podium.ensemble.worker import int8_linear, model_parallel_stages, precision_conversion, user_networks
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.model_file_spec import ModelFile
@@ -110,7 +110,7 @@ def _place_built_in(one: LoadedModel) -> PlacedNetwork:
     except Exception as error:
         raise EnsembleError(f"{one.file.called} is not a Podium model: {error}") from error
     device, precision = _device_and_precision(one.file)
-    model = network_stages.place(precision_conversion.convert_built_in(model, precision), _devices(one.file))
+    model = model_parallel_stages.place(precision_conversion.convert_built_in(model, precision), _devices(one.file))
     network = ServingModule(model, task).eval()
     int8_linear.check(network)
     return PlacedNetwork(network, device, one.file.device_index, precision=precision)
@@ -122,7 +122,7 @@ def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork) -> PlacedNetw
     network = precision_conversion.convert_users(rebuilt.network, precision)
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
-    network.network = network_stages.place(network.network, _devices(one.file))
+    network.network = model_parallel_stages.place(network.network, _devices(one.file))
     network = network.eval()
     int8_linear.check(network)
     return PlacedNetwork(network, device, one.file.device_index, rebuilt.example, precision)

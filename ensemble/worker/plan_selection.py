@@ -18,7 +18,7 @@ import torch
 
 from podium.ensemble.values.ensemble_spec import Precision
 from podium.ensemble.worker.execution_plans import SLOW, GroupPlans, Plan
-from podium.ensemble.worker.fx_tracing import Compute
+from podium.ensemble.worker.tensor_graph_recording import Compute
 
 SIZES = (1, 64, 1024)  # rows; a batch uses the smallest size that holds it, or else the largest size
 WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together

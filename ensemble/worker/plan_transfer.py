@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load, save
 
 from podium.ensemble.worker.execution_plans import RECORDED, GroupPlans, Plan
-from podium.ensemble.worker.fx_tracing import STANDARD_NAMES, RecordedProgram
 from podium.ensemble.worker.plan_selection import GroupChoices, NetworkChoices, PlanChoice
+from podium.ensemble.worker.tensor_graph_recording import STANDARD_NAMES, RecordedProgram
 
 _LENGTH_BYTES = 8
 

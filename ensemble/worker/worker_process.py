@@ -17,9 +17,9 @@ from typing import Any
 import torch
 
 from podium.ensemble.values.ensemble_snapshot import Combination
-from podium.ensemble.worker import background_plan_preparation, forked_process_setup, plan_transfer
-from podium.ensemble.worker.background_plan_preparation import PlanPreparation
+from podium.ensemble.worker import forked_plan_preparation, forked_process_setup, plan_transfer
 from podium.ensemble.worker.control_messages import COMPILE, Phase, WorkerAssignment, WorkerReport
+from podium.ensemble.worker.forked_plan_preparation import PlanPreparation
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.inference_server import WorkerServer
 from podium.ensemble.worker.network_loading import SingleNetwork, load
@@ -139,7 +139,7 @@ def _warm(
 
 def _prepare(network: InGraphNetwork, assignment: WorkerAssignment, own_threads: int) -> PlanPreparation | None:
     """Start to prepare the plans in a forked process; None if a forked process cannot compute."""
-    if not (network.may_prepare_later and background_plan_preparation.can_fork(own_threads)):
+    if not (network.may_prepare_later and forked_plan_preparation.can_fork(own_threads)):
         log.info(
             "the plans are prepared before the worker is ready: it uses a GPU, or its networks have started threads"
         )

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import httpx2
 
-from podium.sweep.file_store.file_keys import checked, checked_prefix
 from podium.sweep.file_store.file_store_interface import StoredFile, never
+from podium.sweep.file_store.validated_file_keys import checked, checked_prefix
 from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import (
     BadRequestError,

@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from podium.sweep.file_store.file_keys import checked, checked_prefix
 from podium.sweep.file_store.file_store_interface import StoredFile
+from podium.sweep.file_store.validated_file_keys import checked, checked_prefix
 from podium.sweep.runtime.atomic_files import is_temporary, open_atomic
 from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError

@@ -17,10 +17,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.file_store.file_keys import attempt_folder, checked, checked_prefix
 from podium.sweep.file_store.file_store_interface import StoredFile, never
 from podium.sweep.file_store.fsspec_folder import PATIENCE_S, FsspecFolder
 from podium.sweep.file_store.object_store_url import ArtifactUrl
+from podium.sweep.file_store.validated_file_keys import attempt_folder, checked, checked_prefix
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DamagedFileError, FileStoreError, MissingFileError
 

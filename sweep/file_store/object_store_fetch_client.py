@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.file_store.file_keys import attempt_folder
-from podium.sweep.file_store.object_store_config import recorded
+from podium.sweep.file_store.recorded_object_store_config import recorded
+from podium.sweep.file_store.validated_file_keys import attempt_folder
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError, MissingFileError
 

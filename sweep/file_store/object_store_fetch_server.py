@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.file_store.artifact_cache import ArtifactCache
+from podium.sweep.file_store.object_store_downloader import ArtifactCache
 from podium.sweep.values.errors import MissingFileError, PodiumError
 
 MAX_LINE_BYTES = 4 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.sweep.lifecycle.predecessor_release import FixedValues
+from podium.sweep.lifecycle.dependent_sweep_release import FixedValues
 from podium.sweep.values.assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState

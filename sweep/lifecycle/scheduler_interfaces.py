@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from podium.sweep.lifecycle.database_changes import Change
+from podium.sweep.lifecycle.dependent_sweep_release import HeldSweep
 from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands
-from podium.sweep.lifecycle.predecessor_release import HeldSweep
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec

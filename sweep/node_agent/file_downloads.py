@@ -8,8 +8,8 @@ from typing import Any
 
 from podium.sweep.data.data_cache import get_or_build
 from podium.sweep.data.memory_mapped_datasets import cache_folder
-from podium.sweep.file_store.file_keys import attempt_folder, newest_checkpoint
 from podium.sweep.file_store.file_store_interface import FileStore
+from podium.sweep.file_store.validated_file_keys import attempt_folder, newest_checkpoint
 from podium.sweep.runtime.attempt_directory import AttemptDirectory, attempt_of_folder
 from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory

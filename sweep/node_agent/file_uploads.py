@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from podium.sweep.file_store.file_keys import is_checkpoint
 from podium.sweep.file_store.file_store_interface import FileStore, never
 from podium.sweep.file_store.head_and_object_store import NodeFileStore
 from podium.sweep.file_store.https_store import HeadFileStore
+from podium.sweep.file_store.validated_file_keys import is_checkpoint
 from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory

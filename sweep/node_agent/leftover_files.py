@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from podium.sweep.file_store import file_keys
+from podium.sweep.file_store import validated_file_keys
 from podium.sweep.protocol.node_reports import MAX_LEFT, process_in
-from podium.sweep.runtime.attempt_processes import attempt_processes
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.processes_using_attempt_directory import attempt_processes
 from podium.sweep.values.errors import BadRequestError
 
 
@@ -57,7 +57,7 @@ class LeftoverFiles:
 
 def _is_attempt(folder: str) -> bool:
     try:
-        file_keys.attempt_folder(f"{folder}/log")
+        validated_file_keys.attempt_folder(f"{folder}/log")
     except BadRequestError:
         return False
     return True

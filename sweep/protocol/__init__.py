@@ -9,10 +9,10 @@ Modules:
     message_limits             Limits of the messages between scheduler, slot and trial process, used by both ends
     node_reports               What the agent of a node reports to the head
     process_template_messages  The messages between the process template and its clients, over a Unix socket
+    scheduler_slot_messages    The exchange between scheduler and slot: commands in one direction, numbered events in
+                               the other
     search_process_messages    The messages between scheduler and search process: one JSON object per line, over pipes
     slot_agent_messages        The messages between a slot and the agent of its node, over a Unix socket
     slot_commands              Commands of the scheduler to a slot
-    slot_messages              The exchange between scheduler and slot: commands in one direction, numbered events in
-                               the other
     trial_messages             The messages between trial process and slot: one JSON object per line, over a socket
 """

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.protocol.slot_messages import SlotDescription
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
+from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
 
 

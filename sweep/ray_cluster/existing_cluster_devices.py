@@ -19,21 +19,21 @@ import ray
 from ray.exceptions import RayError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
 from podium.sweep.ray_cluster.completed_ray_calls import answered
 from podium.sweep.ray_cluster.desired_probe_count import KINDS, SlotCounts, needed_by_kind, probe_changes
-from podium.sweep.ray_cluster.excluded_nodes import ExcludedNodes
 from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, ExistingClusterTimings
 from podium.sweep.ray_cluster.free_device_probe import create_probe, read_answer
-from podium.sweep.ray_cluster.node_supervisors import HeadAccess, NodeSupervisors
+from podium.sweep.ray_cluster.node_services_actor_manager import HeadAccess, NodeSupervisors
+from podium.sweep.ray_cluster.nodes_excluded_from_probes import ExcludedNodes
 from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode, draining_nodes, existing_cluster_nodes
+from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode, draining_nodes, existing_cluster_nodes
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
 from podium.sweep.values.errors import DatabaseError, FencedError
-from podium.sweep.values.refused_node import RefusedNode
+from podium.sweep.values.excluded_ray_node import RefusedNode
 
 log = logging.getLogger("podium.slots")
 

@@ -1,6 +1,6 @@
 """The raylet of a node that joins the Ray of another machine, with workers forked from a template.
 
-`python -P -m podium.sweep.ray_cluster.node_raylet FILE`, started by the guardian in `node_guardian`.
+`python -P -m podium.sweep.ray_cluster.node_raylet FILE`, started by the guardian in `joined_node_guardian`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ray._private import utils
 from ray._private.parameter import RayParams
 
 from podium.sweep.ray_cluster.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
-from podium.sweep.ray_cluster.ray_nodes import NODE_LABEL
+from podium.sweep.ray_cluster.ray_nodes_with_slots import NODE_LABEL
 from podium.sweep.runtime.cuda_devices import publish_cuda_devices
 from podium.sweep.runtime.joined_node_settings import NodeSettings
 

@@ -26,10 +26,11 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.serve_environment import without_ray
+from podium.sweep.runtime.serve_environment_for_trials import without_ray
 from podium.sweep.values.errors import DataDirectoryError, FencedError, ServiceError
 
 SUPERVISOR_PREFIX = "node-supervisor-"
+_GUARDIAN = "podium.sweep.ray_cluster.existing_cluster_node_guardian"
 AGENT_NAME = "podium-agent"
 ANY_PORTS = (0, 0)  # of members: the nodes of a Ray cluster reach each other at all ports
 STOP_S = 10.0
@@ -145,7 +146,7 @@ class NodeSupervisor:
         log = data.logs / "node.log"
         with log.open("ab") as output:
             self._guardian = subprocess.Popen(
-                [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.existing_cluster_guardian", str(node.save())],
+                [sys.executable, "-P", "-m", _GUARDIAN, str(node.save())],
                 stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
                 env=without_ray(os.environ),
             )  # fmt: skip

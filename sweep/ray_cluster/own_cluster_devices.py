@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.protocol.slot_messages import SlotDescription
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode, alive_nodes
+from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
+from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode, alive_nodes
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace, create_actor
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan

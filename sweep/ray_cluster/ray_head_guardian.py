@@ -28,7 +28,7 @@ from podium.sweep.ray_cluster import ray_worker_launcher
 from podium.sweep.ray_cluster.ray_connection_settings import address_of
 from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime import fail_points
-from podium.sweep.runtime.component_lifecycle import report_ready, send_heartbeat
+from podium.sweep.runtime.component_startup_and_heartbeats import report_ready, send_heartbeat
 from podium.sweep.runtime.joined_node_settings import LEAVE, REFUSED
 from podium.sweep.runtime.process_title import name_process, process_name
 from podium.sweep.runtime.process_trees import (
@@ -39,7 +39,7 @@ from podium.sweep.runtime.process_trees import (
     kill_orphans,
 )
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 OWN_RAY = "podium.sweep.ray_cluster.ray_head_process"

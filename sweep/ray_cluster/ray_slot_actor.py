@@ -14,9 +14,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from podium.sweep.process_template.template_forked_process import template_socket
 from podium.sweep.protocol.message_codec import DeviceView
-from podium.sweep.protocol.slot_messages import SlotDescription
+from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
 from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
-from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS
+from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import available_cores
 from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
 from podium.sweep.slots.slot import Slot

@@ -19,7 +19,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.ray_cluster import ray_cluster_id
 from podium.sweep.ray_cluster.ray_head_process import OBJECT_STORE_BYTES, LeanNode, wait_until_exited
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 REACHABLE_S = 10.0  # Ray itself tries for minutes without a message

@@ -1,6 +1,6 @@
 """All paths of the data directory; every process.
 
-The paths in it of one service are in `service_paths`, those of an attempt in `attempt_directory`, and those outside
+The paths in it of one service are in `per_service_paths`, those of an attempt in `attempt_directory`, and those outside
 of it in `runtime_directory`. No other module builds such paths. Input of clients never becomes part of a path: folders
 are named by numbers and hashes of the service.
 """
@@ -12,8 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from podium.sweep.runtime.per_service_paths import SERVICES, ServicePaths
 from podium.sweep.runtime.ray_tls import RayTls
-from podium.sweep.runtime.service_paths import SERVICES, ServicePaths
 from podium.sweep.values.errors import DataDirectoryError
 
 
@@ -101,7 +101,10 @@ class DataDirectory(ServicePaths):
 
     @property
     def artifact_store(self) -> Path:
-        """The object store that has files of attempts, if any; see `podium.sweep.file_store.object_store_config`."""
+        """The object store that has files of attempts, if any.
+
+        See `podium.sweep.file_store.recorded_object_store_config`.
+        """
         return self.root / "artifact-store.json"
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from podium.sweep.runtime.component_lifecycle import send_heartbeat
+from podium.sweep.runtime.component_startup_and_heartbeats import send_heartbeat
 
 
 class LoopHeartbeat:

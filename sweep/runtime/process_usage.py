@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.runtime import attempt_resource_usage
-from podium.sweep.runtime.process_activity import cpu_s
+from podium.sweep.runtime.process_cpu_and_connections import cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
 _REST = 200  # pause between two measurements of shared memory, as a multiple of their time: 0.5 % of a core

@@ -3,13 +3,15 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `search_action_executor` calls the searches, `study_query_thread` and `file_cleanup` with `retention_cleanup`.
+  `search_and_cleanup_executor` calls the searches, `study_query_thread` and `file_cleanup_thread` with
+  `retention_cleanup`.
 - Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
   `command_handler` (what clients request), `trial_placement` (who gets a free device), `sweep_endings`,
-  `predecessor_waits` (what may start); a `decision`, with `search_and_cleanup_actions`, is their result.
+  `predecessor_waits` (what may start); `changes_and_actions`, with `search_and_cleanup_actions`, is their result.
 - State, by owner: `scheduler_state`, with `active_sweeps` (`live_sweep`, `live_trial`, `ask_pacing`, `device_seconds`,
   `sweep_budget`), `device_ledger`, `device_availability`, `fair_share`, `disk_space_gate`, `slot_watchdog`.
-- Helpers: `assignment_builder` (what a slot gets), `past_trials` (what a search gets), `wait_and_idle_reasons`.
+- Helpers: `assignment_builder` (what a slot gets), `past_trials_for_search` (what a search gets),
+  `wait_and_idle_reasons`.
 
 Modules:
     active_sweeps                  The unfinished sweeps and trials, by id. Pure
@@ -22,12 +24,13 @@ Modules:
     attempt_event_handler          Decisions on the events of attempts. Pure
     attempt_start                  Starts the next attempt of a trial, on one device or on several. Pure
     change_buffer                  Buffers the scheduler's changes until they are written
+    changes_and_actions            A decision of the scheduler: changes to write and actions to execute, at an instant.
+                                   Pure
+    cluster_file_transfer_token    The token by which the nodes of an existing Ray cluster get and send files
     command_handler                Decisions on the client requests for sweeps and trials, as stored in the database.
                                    Pure
     database_recorder              Writes changes to the database, one transaction each
     decide                         Decides, for each message, the changes to write and the actions to execute. Pure
-    decision                       A decision of the scheduler: changes to write and actions to execute, at an instant.
-                                   Pure
     device_availability            Decides which devices accept trials: drained after failures, reserved by ensembles,
                                    idle and why. Pure
     device_ledger                  The device ledger: the slot on each device, its attempt, and the commands to send
@@ -35,12 +38,11 @@ Modules:
     device_seconds                 The device-seconds of the running attempts of a sweep, as sums that each event
                                    updates. Pure
     disk_space_gate                Decides whether the data disk allows new trials. Pure
-    existing_cluster_file_token    The token by which the nodes of an existing Ray cluster get and send files
     exploit_and_explore            The two steps of population-based training between two intervals: exploit and
                                    explore. Pure
     fair_share                     Decides which sweep gets a free slot, by device-seconds and priority, without
                                    starvation. Pure
-    file_cleanup                   Removes files of lost attempts, and files that sweeps do not keep. A thread of the
+    file_cleanup_thread            Removes files of lost attempts, and files that sweeps do not keep. A thread of the
                                    scheduler process
     gang                           The devices and ranks of one attempt on several devices, and how it ends. Pure
     gang_aware_placement           Places trials while a sweep has trials of several devices: reservation and backfill.
@@ -56,7 +58,7 @@ Modules:
     live_trial                     An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                           Entry point of the scheduler process: connects Ray, Optuna and the database, and runs
                                    the loop
-    past_trials                    The past trials that a search starts with: those of the sweep, and of earlier sweeps.
+    past_trials_for_search         The past trials that a search starts with: those of the sweep, and of earlier sweeps.
                                    Pure
     population_intervals           Begins and ends the intervals of trials whose sweep has a population. Pure
     predecessor_waits              Decides which sweeps no longer wait for their predecessors, and why others do. Pure
@@ -65,9 +67,9 @@ Modules:
     scheduler                      The loop of the scheduler process: read, decide, write, act
     scheduler_epoch_file           The epoch of the last scheduler that opened slots, outside the database
     scheduler_state                The state of the scheduler, by owner. Pure
-    search_action_executor         Executes the actions of the scheduler: calls the searches, the study reader and the
-                                   cleanup thread. Never blocks
     search_and_cleanup_actions     The actions that the scheduler decides on, for other threads to execute. Pure
+    search_and_cleanup_executor    Executes the actions of the scheduler: calls the searches, the study reader and the
+                                   cleanup thread. Never blocks
     search_answer_handler          Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_autoscaler                Requests the slots that the sweeps need, and releases those that are idle for long.
                                    Pure

@@ -14,10 +14,10 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.scheduling.past_trials import earlier_trials, past_trials
+from podium.sweep.scheduling.past_trials_for_search import earlier_trials, past_trials
 from podium.sweep.scheduling.population_intervals import end_interval
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     CloseSearch,

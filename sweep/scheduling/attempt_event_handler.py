@@ -14,7 +14,7 @@ from podium.sweep.lifecycle.database_changes import (
     UsageSampled,
 )
 from podium.sweep.scheduling.attempt_end_handler import end_attempt
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_event_handler import on_rank_event
 from podium.sweep.scheduling.live_trial import LiveTrial

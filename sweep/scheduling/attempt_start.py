@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, Change
 from podium.sweep.scheduling.assignment_builder import assignment_of
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.gang import Gang

@@ -9,21 +9,21 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import pending_trial_commands, scheduler_recovery, service_name, trial_study_queries
+from podium.db.queries import pending_client_requests, random_service_name, scheduler_recovery, trial_study_queries
 from podium.db.schema.database import Database
 from podium.db.stores import (
-    attempt_ranks,
     attempt_totals,
     attempt_usage,
     device_history,
     devices,
     metrics,
-    predecessor_links,
+    multi_device_attempt_ranks,
+    population_intervals,
     replicas,
     scheduler_lease,
+    sweep_predecessors,
     sweep_warnings,
     sweeps,
-    trial_intervals,
     trial_writer,
     warm_starts,
 )
@@ -52,8 +52,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialRetried,
     UsageSampled,
 )
+from podium.sweep.lifecycle.dependent_sweep_release import HeldSweep
 from podium.sweep.lifecycle.pending_commands import PendingCommands
-from podium.sweep.lifecycle.predecessor_release import HeldSweep
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.runtime.clock import Clock, SystemClock
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
@@ -62,11 +62,11 @@ from podium.sweep.values.slot_events import StudyRequested
 HEARTBEAT_S = 10.0  # between two heartbeats of the scheduler
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trial_writer.plan,
-    IntervalStarted: trial_intervals.start,
-    IntervalEnded: trial_intervals.end,
+    IntervalStarted: population_intervals.start,
+    IntervalEnded: population_intervals.end,
     AttemptPlaced: trial_writer.place,
     AttemptStarted: trial_writer.start,
-    RankEnded: attempt_ranks.end,
+    RankEnded: multi_device_attempt_ranks.end,
     MetricPoint: metrics.add,
     UsageSampled: attempt_usage.add,
     SearchAttributesChanged: trial_writer.store_attributes,
@@ -78,7 +78,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialRetried: trial_writer.retry,
     RequestObsolete: trial_writer.clear_requests,
     SweepChanged: sweeps.change,
-    SweepReleased: predecessor_links.release,
+    SweepReleased: sweep_predecessors.release,
     SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
@@ -137,7 +137,7 @@ class DatabaseRecorder:
     def service_name(self) -> str:
         """The random name of this service."""
         with self._database.read() as connection:
-            return service_name.read(connection)
+            return random_service_name.read(connection)
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.
@@ -163,15 +163,15 @@ class DatabaseRecorder:
     def held_sweeps(self) -> list[HeldSweep]:
         """The sweeps that wait for their predecessors, with the states of these."""
         with self._database.read() as connection:
-            return predecessor_links.held_sweeps(connection)
+            return sweep_predecessors.held_sweeps(connection)
 
     def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         """The pending commands for the sweeps in `known`, their trials, and devices."""
         with self._database.read() as connection:
             return PendingCommands(
                 sweeps=sweeps.requested_updates(connection, known),
-                trials=pending_trial_commands.pending_requests(connection),
-                enqueued=pending_trial_commands.enqueued(connection),
+                trials=pending_client_requests.pending_requests(connection),
+                enqueued=pending_client_requests.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
                 members=replicas.member_devices(connection),
                 drained=tuple(devices.drains(connection)),

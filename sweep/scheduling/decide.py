@@ -29,7 +29,7 @@ from podium.sweep.scheduling import search_answer_handler
 from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_end_handler import attempt_ended, end_attempt, end_interrupted, end_lost
 from podium.sweep.scheduling.attempt_event_handler import on_event
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_event_handler import adopt_gang, lose_rank
 from podium.sweep.scheduling.live_trial import LiveTrial

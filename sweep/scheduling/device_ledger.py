@@ -351,12 +351,13 @@ class DeviceLedger:
         self._failed.pop(device_id, None)
 
     def available(self) -> list[Slot]:
-        """The slots that accept trials, now or later."""
-        return [slot for slot in self if slot.available]
+        """The slots that accept trials, now or later. Written out, like `free`: each step asks every slot."""
+        slots = self._slots.values()
+        return [each for each in slots if not (each.lost or each.dedicated or each.drain_reason or each.leaving)]
 
     def free(self) -> list[Slot]:
         """The slots that can accept a trial now."""
-        return [slot for slot in self if slot.free]
+        return [each for each in self._slots.values() if each.trial is None and each.ending is None and each.available]
 
     def others(self, fits: Callable[[Device], bool]) -> OtherDevices:
         """Whether a trial that avoids a device has another one that accepts trials, and that `fits`."""

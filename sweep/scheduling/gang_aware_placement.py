@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from podium.sweep.scheduling.attempt_deadlines import ends_by_s, longest_s
 from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_reservation_and_backfill import (
     DeviceOutlook,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container
 
-from podium.sweep.lifecycle.consecutive_failures import ConsecutiveFailures
 from podium.sweep.lifecycle.database_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
-from podium.sweep.runtime.import_times import warning_of
+from podium.sweep.lifecycle.sweep_failure_criteria import ConsecutiveFailures
+from podium.sweep.runtime.user_code_import_times import warning_of
 from podium.sweep.scheduling.ask_pacing import AskPacing
-from podium.sweep.scheduling.decision import Instant
+from podium.sweep.scheduling.changes_and_actions import Instant
 from podium.sweep.scheduling.device_seconds import DeviceSeconds
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.scheduling.live_population import Population

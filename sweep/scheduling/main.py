@@ -19,32 +19,33 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from podium.db.queries import service_name
+from podium.db.queries import random_service_name
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes, scheduler_lease
-from podium.sweep.file_store.object_store_config import recorded
+from podium.sweep.file_store.recorded_object_store_config import recorded
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
-from podium.sweep.ray_cluster.node_supervisors import HeadAccess
+from podium.sweep.ray_cluster.node_services_actor_manager import HeadAccess
 from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
 from podium.sweep.runtime.clock import SystemClock
-from podium.sweep.runtime.component_lifecycle import exit_with, on_wake, report_ready, start_component
+from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.disk_space_check import disk_space
+from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.loop_heartbeat import LoopHeartbeat
 from podium.sweep.runtime.service_settings import ServiceSettings
-from podium.sweep.scheduling import existing_cluster_file_token, scheduler_epoch_file
+from podium.sweep.scheduling import cluster_file_transfer_token, scheduler_epoch_file
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.file_cleanup import CleanupThread
+from podium.sweep.scheduling.file_cleanup_thread import CleanupThread
 from podium.sweep.scheduling.retention_cleanup import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.values.errors import PodiumError
-from podium.sweep.values.refused_node import RefusedNode
+from podium.sweep.values.excluded_ray_node import RefusedNode
 
 
 def run(settings: ServiceSettings) -> None:
@@ -54,7 +55,7 @@ def run(settings: ServiceSettings) -> None:
     heartbeat = LoopHeartbeat()
     database = open_database(settings, heartbeat.on_progress)
     with database.read() as connection:
-        namespace = ray_slots.namespace_of(service_name.read(connection))
+        namespace = ray_slots.namespace_of(random_service_name.read(connection))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended
@@ -100,6 +101,7 @@ def run(settings: ServiceSettings) -> None:
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, recorder, pool.count), daemon=True)
     announcer.start()
+    collect_rarely()
     scheduler.run(on_turn=lambda: _on_turn(heartbeat, recorder))
     pool.close()
     recorder.stop()
@@ -125,7 +127,7 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     store = recorded(settings.data) if settings.artifact_url else None
     access = HeadAccess(
         f"https://{host}:{settings.node_port}",
-        existing_cluster_file_token.ensure(database, settings.data, time.time(), recorder.epoch),
+        cluster_file_transfer_token.ensure(database, settings.data, time.time(), recorder.epoch),
         settings.data.cluster_certificate.read_text(),
         settings.artifact_url,
         "" if store is None else store.store_id,

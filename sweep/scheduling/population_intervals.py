@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from podium.sweep.lifecycle.database_changes import Change
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.decision import Instant
+from podium.sweep.scheduling.changes_and_actions import Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.assignment import Interval

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podium.sweep.lifecycle.database_changes import SweepChanged, SweepReleased
-from podium.sweep.lifecycle.predecessor_release import HeldSweep, Release, release_or_wait
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.lifecycle.dependent_sweep_release import HeldSweep, Release, release_or_wait
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.search_and_cleanup_actions import ReadAgain
 from podium.sweep.values.states import SweepState
 

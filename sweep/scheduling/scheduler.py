@@ -23,16 +23,16 @@ from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_buffer import ChangeBuffer
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import decide, is_foreign, resolve_orphans, suspend
-from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_space_gate import reports_full_disk
 from podium.sweep.scheduling.gang_event_handler import advance_gangs, next_due_s
 from podium.sweep.scheduling.gang_reservation_and_backfill import ReservationHolder
 from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.search_action_executor import ActionExecutor
+from podium.sweep.scheduling.search_and_cleanup_executor import ActionExecutor
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.study_query_thread import StudyReader

@@ -12,9 +12,9 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.lifecycle.scheduler_messages import PruneDecision, TrialProposed, ValueSuggested
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.spec.define_by_run_checks import check_definable
+from podium.sweep.spec.suggested_parameter_checks import check_definable
 from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import ENQUEUED_VALUES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.sweep.lifecycle.slot_demand import ElasticPool, SlotDemand
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.device_state import DeviceState

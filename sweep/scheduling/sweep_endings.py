@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_end_handler import attempt_ended
-from podium.sweep.scheduling.decision import Decision, Instant
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import ApplyRetention, ReadAgain

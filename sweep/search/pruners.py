@@ -1,4 +1,4 @@
-"""Early termination: Optuna's pruners on a separate study. Scheduler process.
+"""Optuna's pruners for early termination, on a separate study. Scheduler process.
 
 A pruner uses one metric, and Optuna does not prune in a study with several objectives. Reports therefore go to a second
 study with that metric only. Samplers never access it, and pruners never access the study of the samplers.

@@ -29,7 +29,7 @@ from podium.sweep.search.optuna_private import (
     nsga2_generation,
     nsga3_generation,
 )
-from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
+from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.search_method_registry import CUSTOM, METHODS, Independent, Method, SearchMethod
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible

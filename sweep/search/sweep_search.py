@@ -22,13 +22,12 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.custom_sampler import ClassSampler
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
+from podium.sweep.search.non_optuna_random_draws import draw
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import SharedSearchSpaces, all_enumerated, suggest
 from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.optuna_trial_states import CONSTRAINT, FROM_OPTUNA
-from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
 from podium.sweep.search.pruners import PruningStudy
-from podium.sweep.search.random_draws import draw
 from podium.sweep.search.samplers import (
     AskContext,
     builder_of,
@@ -41,9 +40,10 @@ from podium.sweep.search.samplers import (
     random_sampler,
     sampler_of,
 )
-from podium.sweep.spec.define_by_run_checks import check_definable, enqueued_value
+from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_method_registry import BRUTE_FORCE, CUSTOM, Method
+from podium.sweep.spec.suggested_parameter_checks import check_definable, enqueued_value
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError

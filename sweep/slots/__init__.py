@@ -6,7 +6,8 @@ Modules:
     attempt_end_event       The event of the end of an attempt, with its outcome
     attempt_files           The files of a slot's attempts: here on the head, or carried to and from it by the agent of
                             the node
-    attempt_limits          Ends an attempt on request, and when it reaches a limit on time or disk usage
+    attempt_log             The log of one attempt: the beginning and the end of its output, limited in size
+    attempt_termination     Ends an attempt on request, and when it reaches a limit on time or disk usage
     attempt_usage_watch     Measures what an attempt uses, once per second, and ends it above its memory limit
     condition_variable      Waits until a condition holds, evaluated at each change
     ended_attempt_uploads   Sends the files of attempts that have ended to the head, of one attempt after another
@@ -18,8 +19,7 @@ Modules:
     rank_stall_watch        Watches one rank of an attempt on several devices: whether it joins the others, and whether
                             it is idle
     running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
-    scheduler_session       Which scheduler a slot belongs to, and which of its calls count
+    scheduler_call_fencing  Which scheduler a slot belongs to, and which of its calls count
     slot                    One slot: a reserved device, its fork servers, and the attempt that runs on it
     trial_connection        The connection to the process of an attempt: reads its messages, and sends it answers
-    trial_log               The log of one attempt: the beginning and the end of its output, limited in size
 """

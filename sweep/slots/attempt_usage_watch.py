@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.gpu_usage import GpuMeter, GpuUsage
 from podium.sweep.runtime.process_usage import Totals, machine_memory_bytes
-from podium.sweep.slots.attempt_limits import AttemptLimits
+from podium.sweep.slots.attempt_termination import AttemptLimits
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.values.assignment import Assignment

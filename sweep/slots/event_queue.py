@@ -12,7 +12,7 @@ from podium.sweep.protocol.message_limits import (
     MAX_EVENTS,
     MAX_EVENTS_PER_CALL,
 )
-from podium.sweep.protocol.slot_messages import encode_event, join_events
+from podium.sweep.protocol.scheduler_slot_messages import encode_event, join_events
 from podium.sweep.values.slot_events import Event
 
 

@@ -23,7 +23,7 @@ from podium.sweep.protocol.fork_server_messages import (
 )
 from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
 from podium.sweep.protocol.process_template_messages import ForkProcess
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.values.errors import UserCodeError
 

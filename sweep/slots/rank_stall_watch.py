@@ -11,9 +11,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from podium.sweep.runtime.process_activity import cpu_s, has_connection
+from podium.sweep.runtime.process_cpu_and_connections import cpu_s, has_connection
 from podium.sweep.runtime.process_trees import descendants
-from podium.sweep.slots.attempt_limits import AttemptLimits
+from podium.sweep.slots.attempt_termination import AttemptLimits
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.values.attempt_outcomes import Kill
 from podium.sweep.values.failure_causes import Cause

@@ -27,8 +27,14 @@ from typing import Any
 from podium.sweep.protocol.fork_server_messages import AttemptExited, AttemptForked
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_LINE_BYTES, MAX_UNSENT_ANSWERS
+from podium.sweep.protocol.scheduler_slot_messages import (
+    SUPERSEDED,
+    SlotDescription,
+    decode_commands,
+    decode_events,
+    join_events,
+)
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
-from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
@@ -38,7 +44,8 @@ from podium.sweep.runtime.incremental_file_removal import advance, finish, remov
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.slots import attempt_end_event
 from podium.sweep.slots.attempt_files import AttemptFiles, FilesError, LocalFiles
-from podium.sweep.slots.attempt_limits import FORK_SERVER_S, AttemptLimits
+from podium.sweep.slots.attempt_log import LogPipe, TrialLog
+from podium.sweep.slots.attempt_termination import FORK_SERVER_S, AttemptLimits
 from podium.sweep.slots.attempt_usage_watch import UsageWatch
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.ended_attempt_uploads import FileTransfer, reason_and_cause
@@ -47,9 +54,8 @@ from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.rank_stall_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
-from podium.sweep.slots.scheduler_session import POLL_S, SchedulerSession
+from podium.sweep.slots.scheduler_call_fencing import POLL_S, SchedulerSession
 from podium.sweep.slots.trial_connection import read_messages, send_answers
-from podium.sweep.slots.trial_log import LogPipe, TrialLog
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill
 from podium.sweep.values.errors import UserCodeError

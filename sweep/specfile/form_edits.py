@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from podium.sweep.specfile.document_parser import parse_document
-from podium.sweep.specfile.round_trip_numbers import escape_pointer, with_literals
+from podium.sweep.specfile.source_preserving_numbers import escape_pointer, with_literals
 from podium.sweep.specfile.sweep_text_check import NAME
 from podium.sweep.specfile.yaml_edits import rewrite
 from podium.sweep.values.errors import InvalidSpecError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from podium.sweep.search.random_draws import draw
+from podium.sweep.search.non_optuna_random_draws import draw
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params, Scalar

@@ -10,7 +10,7 @@ from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.program import CommandProgram, FunctionProgram
 from podium.sweep.spec.search_method_registry import METHODS
 from podium.sweep.spec.sweep_spec import MAX_RUN_CAP, SweepSpec
-from podium.sweep.specfile.slow_imports import slow_imports
+from podium.sweep.specfile.slow_import_detection import slow_imports
 from podium.sweep.specfile.wandb_metric_source import METRICS_FILE, names_metrics_file, uses_wandb
 
 _PLAIN = "${args}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from podium.sweep.specfile.round_trip_numbers import LiteralFloat, LiteralInt
+from podium.sweep.specfile.source_preserving_numbers import LiteralFloat, LiteralInt
 
 _WIDE = 100  # columns
 _INDENT = "  "

@@ -13,7 +13,6 @@ Modules:
     ensemble_network_export    Saves the network of a user's trial for ensembles, and verifies that it can be rebuilt
     fork_server                Forks one process per attempt, with the imports of the process template
     gpu_memory_limit           Limits the memory of a GPU that a trial may allocate to its share, before user code runs
-    import_hooks               Calls a function immediately after a module is imported
     interval_end               Ends an attempt at the end of its interval of training, with a checkpoint
     lightning_callback         A callback for Lightning's Trainer that reports a metric to the trial, and stops a pruned
                                trial
@@ -21,8 +20,8 @@ Modules:
     metric_downsampling        Downsamples long metric curves before they are sent, so that a million points cost little
     number_conversion          Converts reported numbers and steps of any library to Python's types
     optuna_frozen_trial        Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them
-    output_lines               Splits the output of a script into lines of bounded length
     pickle_free_serialization  Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling
+    post_import_hooks          Calls a function immediately after a module is imported
     rank_setup                 What a rank of an attempt on several devices has: `torchrun`'s variables, its devices,
                                the store
     ray_tune_compatibility     Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a
@@ -30,8 +29,9 @@ Modules:
     saved_predictions          Saves the predictions of a user's trial on the rows that select and fit ensembles
     script_interval            The interval of a population that a script trains, and its checkpoint, which is a folder
     script_metrics_file        Reads the metrics file that a script appends to, in lines of bounded length
+    script_output_lines        Splits the output of a script into lines of bounded length
     script_runner              Runs an unchanged script as the program of a trial, and collects its metrics
-    slot_answers               Waits for the slot's answer to a request of the trial
+    slot_answer_wait           Waits for the slot's answer to a request of the trial
     slot_channel               The trial process's end of its connection to the slot
     stop_condition_check       Ends a trial early, in state finished, when a condition of `stop` is met
     study_handle               `trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`
@@ -44,7 +44,7 @@ Modules:
     trial_checkpoints          Checkpoints of a trial: written atomically, loaded by its next attempt, without
                                unpickling
     trial_handle               The `trial` object that user code gets
-    user_code                  Loads the function of a sweep, calls it with a trial or a config, and reports what it
+    user_function_runner       Loads the function of a sweep, calls it with a trial or a config, and reports what it
                                yields
     wandb_environment          Environment variables and parameter file for `wandb.init` in a trial
     wandb_sink                 Reports the metrics that a function logs to Weights & Biases

@@ -29,10 +29,16 @@ from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
-from podium.sweep.runtime.import_times import ImportTimes
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
+from podium.sweep.runtime.user_code_import_times import ImportTimes
 from podium.sweep.spec.command_macros import environment_of_function
-from podium.sweep.trial_process import constraint_function, gpu_memory_limit, rank_setup, script_runner, user_code
+from podium.sweep.trial_process import (
+    constraint_function,
+    gpu_memory_limit,
+    rank_setup,
+    script_runner,
+    user_function_runner,
+)
 from podium.sweep.trial_process.interval_end import IntervalEnded
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import TrialStopped
@@ -45,7 +51,7 @@ from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
 from podium.sweep.values.failure_cause_detection import cause_of, disk_is_full, exception_text
-from podium.sweep.values.returned_values import returned_values
+from podium.sweep.values.return_value_conversion import returned_values
 from podium.sweep.values.slot_events import Started
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
@@ -140,7 +146,7 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         if interval.ended:  # raised by a handler of `IntervalEnded` in user code
             print(format_traceback(error), end="", file=sys.stderr)
             return interval.outcome()
-        if user_code.is_pruned(error):
+        if user_function_runner.is_pruned(error):
             return ReportedOutcome(TrialState.PRUNED)
         return _failed(error, assignment)
     if early.decided:
@@ -348,7 +354,7 @@ def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
     if program.get("function") is not None:
         sink = WandbSink()
         sink.install(assignment.objectives)
-        function = user_code.load(program, assignment.code)
+        function = user_function_runner.load(program, assignment.code)
         return lambda trial: sink.run(function, trial)
     if program.get("command") is not None:
         return script_runner.program(program, assignment.code, assignment.limits.grace_s)

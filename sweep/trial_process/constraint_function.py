@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from podium.sweep.trial_process import user_code
+from podium.sweep.trial_process import user_function_runner
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, state_of
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.errors import BadReportError
@@ -26,8 +26,8 @@ def load(program: Mapping[str, Any], code: str | None) -> Evaluate | None:
     reference = program.get("constraints")
     if reference is None:
         return None
-    function = user_code.load_callable(reference, code)
-    user_code.check_one_argument(function, reference.partition(":")[2], "frozen_trial")
+    function = user_function_runner.load_callable(reference, code)
+    user_function_runner.check_one_argument(function, reference.partition(":")[2], "frozen_trial")
 
     def evaluate(trial: Trial, state: TrialState, values: Sequence[float] | None) -> None:
         for name, value in _named(function(_frozen(trial, state, values)), reference):

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from podium.sweep.trial_process.import_hooks import after_import
 from podium.sweep.trial_process.number_conversion import STEPS, named_step, number_of
+from podium.sweep.trial_process.post_import_hooks import after_import
 from podium.sweep.values.errors import BadReportError, UserCodeError
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from podium.sweep.spec.command_macros import MacroValues, expand_command, expand
 from podium.sweep.spec.metric_extraction import MetricExtractor
 from podium.sweep.trial_process import artifacts
 from podium.sweep.trial_process.logged_images import ScriptImages
-from podium.sweep.trial_process.output_lines import LineSplitter
 from podium.sweep.trial_process.script_interval import ScriptInterval
 from podium.sweep.trial_process.script_metrics_file import JsonLines
+from podium.sweep.trial_process.script_output_lines import LineSplitter
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables, with_hook
 from podium.sweep.values.errors import BadReportError, ScriptFailedError, UserCodeError

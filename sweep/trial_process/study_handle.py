@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from podium.sweep.protocol.slot_commands import StudyAnswer
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, direction_of, state_of
-from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible

@@ -10,7 +10,7 @@ from typing import Any, cast
 from podium.sweep.protocol.message_limits import MAX_PARAMS
 from podium.sweep.protocol.slot_commands import SuggestAnswer
 from podium.sweep.trial_process import suggested_distributions
-from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.suggested_distributions import Distribution
 from podium.sweep.values.assignment import Assignment, Params, Scalar

@@ -17,7 +17,7 @@ from podium.sweep.trial_process import artifacts, logged_images
 from podium.sweep.trial_process.checkpoint_methods import CheckpointMethods
 from podium.sweep.trial_process.interval_end import IntervalEnd
 from podium.sweep.trial_process.metric_downsampling import MetricCurves
-from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
@@ -25,7 +25,7 @@ from podium.sweep.trial_process.suggest_methods import SuggestMethods
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError, UserCodeError
-from podium.sweep.values.returned_values import finite_number
+from podium.sweep.values.return_value_conversion import finite_number
 from podium.sweep.values.slot_events import Saved
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 from podium.sweep.trial_process.trial_handle import Pruned, Trial
 from podium.sweep.trial_process.wandb_hook.podium_wandb_hook import install
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.returned_values import finite_number
+from podium.sweep.values.return_value_conversion import finite_number
 
 
 class WandbSink:

@@ -15,6 +15,7 @@ Modules:
     drained_devices                  Devices that are drained: a GPU by its UUID, since its number may change when the
                                      machine starts
     errors                           All errors that a user may see
+    excluded_ray_node                A node of an existing Ray cluster that the service does not use
     failure_cause_detection          Classifies exceptions and error output of a trial by failure cause
     failure_causes                   The causes of failed attempts: all of them, those of the infrastructure, and those
                                      of memory
@@ -31,8 +32,7 @@ Modules:
     objective_reduction              Reduces the reported values of a trial to its result: last, min or max
     predictions_file_keys            Names in the file of a user's predictions
     range_sampling                   Samples numbers from a range of the search space without Optuna
-    refused_node                     A node of an existing Ray cluster that the service does not use
-    returned_values                  Converts the return value of a trial's function to the values of its objectives
+    return_value_conversion          Converts the return value of a trial's function to the values of its objectives
     running_sweep_warnings           Warnings of a running sweep: codes, messages, and checks of results and stop
                                      metrics
     saved_network_manifest           The metadata of a saved user network, from which ensembles rebuild it

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.values.errors import BadReportError
-from podium.sweep.values.returned_values import finite_number
+from podium.sweep.values.return_value_conversion import finite_number
 
 MAX_NAME = 200  # characters
 MAX_CONSTRAINTS = 100

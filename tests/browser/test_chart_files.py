@@ -19,6 +19,7 @@ ANALYSIS = {
     *("slice-lr", "slice-width", "slice-optimizer", "scatter"),
 }
 DEVICES = {"devices", "idle-time", "trials"}
+_LABELS = "all => all.map(each => each.ariaLabel)"
 
 
 def saved(page: Page, chart: str, kind: str, folder: Path) -> Path:
@@ -32,6 +33,16 @@ def saved(page: Page, chart: str, kind: str, folder: Path) -> Path:
     path = folder / download.value.suggested_filename
     download.value.save_as(path)
     return path
+
+
+def settled_charts(page: Page) -> list[str]:
+    """The names in the menus of all charts, once they stay: the importances choose the axes of some charts."""
+    menus = page.locator("button[aria-label^='Export ']")
+    before, names = None, menus.evaluate_all(_LABELS)
+    while names != before:
+        page.wait_for_timeout(1000)
+        before, names = names, menus.evaluate_all(_LABELS)
+    return [name.removeprefix("Export ") for name in names]
 
 
 def picture_size(content: bytes) -> tuple[int, int]:
@@ -53,9 +64,8 @@ def test_every_chart_is_saved_under_the_name_of_the_sweep(
     last = ".importance" if tab == "analysis" else ".trial-timeline"
     expect(page.locator(last)).to_be_visible(timeout=60_000)
     page.wait_for_function("count => document.querySelectorAll('.plot-foot').length >= count", arg=len(expected))
-    labels = page.locator("button[aria-label^='Export ']").evaluate_all("all => all.map(each => each.ariaLabel)")
     found = set()
-    for chart in [label.removeprefix("Export ") for label in labels]:
+    for chart in settled_charts(page):
         written = saved(page, chart, "CSV", tmp_path)
         start = f"curves-sweep-{stage.finished}-"
         assert written.name.startswith(start)

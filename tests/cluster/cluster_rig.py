@@ -213,7 +213,7 @@ class Cluster(Service):
         )
         token = ray_connection_settings.environment(self.data.ray_token, cluster=True, wait_s=wait_s)
         log = self._log
-        command = [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.node_guardian", str(settings.save())]
+        command = [sys.executable, "-P", "-m", "podium.sweep.ray_cluster.joined_node_guardian", str(settings.save())]
         machine.start(command, token, stdout=log, stderr=log)
         names = {f"{name}:cpu-{position}" for position in range(slots)}
         wait_for(f"{name} has joined", lambda: names <= self.devices("ready"), START_S)

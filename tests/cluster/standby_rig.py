@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import psycopg
 
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.layout import DataDirectory
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network

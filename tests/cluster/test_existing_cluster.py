@@ -18,7 +18,7 @@ from podium.sweep.ray_cluster.existing_cluster_timings import ExistingClusterTim
 from podium.sweep.ray_cluster.node_services_actor import SUPERVISOR_PREFIX, node_of_supervisor
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX
 from podium.sweep.ray_cluster.ray_slots import namespace_of
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.process_title import process_name
 from tests.cluster.cluster_rig import Service
 from tests.cluster.machines import Machine, Network
@@ -108,12 +108,16 @@ def test_sweep_runs_on_a_node_without_podium_and_its_slots_are_released(
     wait_for("nothing of Podium runs there", lambda: not _podium_processes(node))
 
 
+def _wait_until_finished(service: Service, sweep_id: int) -> None:
+    service.wait_until("the sweep has finished", lambda: service.state(sweep_id) == "finished", LONG_S)
+
+
 @pytest.mark.slow
 def test_slots_that_were_released_are_opened_again(service: Service, folder: Path) -> None:
     for run_cap in (4, 1):
         service.wait_until("no slot is open", lambda: service.devices("ready") == set(), LONG_S)
         sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=run_cap), folder)
-        service.wait_until("the sweep has finished", lambda each=sweep_id: service.state(each) == "finished", LONG_S)
+        _wait_until_finished(service, sweep_id)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 from podium.sweep.file_store import object_store_check
 from podium.sweep.file_store.object_store_check import ObjectStoreCheck
-from podium.sweep.file_store.object_store_config import recorded
+from podium.sweep.file_store.recorded_object_store_config import recorded
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network

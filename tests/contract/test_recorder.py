@@ -14,7 +14,7 @@ from sqlalchemy import insert, update
 
 from podium.db.schema import tables
 from podium.db.schema.database import Database
-from podium.db.stores import predecessor_links, sweeps
+from podium.db.stores import sweep_predecessors, sweeps
 from podium.sweep.lifecycle.database_changes import (
     AttemptEnded,
     AttemptPlaced,
@@ -36,8 +36,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
+from podium.sweep.lifecycle.dependent_sweep_release import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.predecessor_release import BestTrial, FixedValues, HeldSweep, Predecessor
 from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
@@ -116,7 +116,7 @@ def _stored(database: Database) -> Store:
     def accept(accepted: SweepSpec) -> int:
         with database.write() as connection:
             sweep_id, _ = sweeps.accept(connection, accepted, 10.0)
-            predecessor_links.add(connection, sweep_id, accepted)
+            sweep_predecessors.add(connection, sweep_id, accepted)
             return sweep_id
 
     def set_state(sweep_id: int, state: SweepState) -> None:

@@ -21,7 +21,7 @@ from torch import nn
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
-from podium.ensemble.worker import background_plan_preparation, in_graph_network, plan_selection, worker_process
+from podium.ensemble.worker import forked_plan_preparation, in_graph_network, plan_selection, worker_process
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment, WorkerReport
 from podium.ensemble.worker.execution_plans import Plan
 from podium.ensemble.worker.in_graph_network import GroupRunner, InGraphNetwork
@@ -353,7 +353,7 @@ def test_plans_are_chosen_before_the_worker_is_ready_if_a_library_has_threads(tm
     try:
         torch.set_num_threads(2)
         torch.ones(1 << 20).add_(1)
-        assert not background_plan_preparation.can_fork(threading.active_count())
+        assert not forked_plan_preparation.can_fork(threading.active_count())
         reports: list[WorkerReport] = []
 
         def close(server: WorkerServer | None) -> None:

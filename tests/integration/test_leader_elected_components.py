@@ -23,7 +23,7 @@ from tests.running_service import wait_for
 SUPERVISE = """
 import sys
 from pathlib import Path
-from podium.api.serve.service_components import LEADER_ELECTED, MODULES
+from podium.api.serve.supervised_components import LEADER_ELECTED, MODULES
 from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 

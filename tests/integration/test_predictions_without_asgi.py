@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 from starlette.types import Scope
 
-from podium.api.gateway import main, prediction_routes
+from podium.api.gateway import main, podium_format_prediction_routes
 from podium.api.http import readiness_reporting_server
 from podium.api.http.allowed_host_names import HostNames
 from podium.api.http.browser_security_middleware import GuardedApp
-from podium.api.http.handler_without_asgi import Cancel, HandlerWithoutAsgi, Respond
+from podium.api.http.handler_interface_without_asgi import Cancel, HandlerWithoutAsgi, Respond
 from podium.api.http.protocol_without_asgi import ProtocolWithoutAsgi
 from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.http.request_limits import INLINE_SIZE
@@ -391,7 +391,7 @@ def test_unexpected_error_is_answered(
 
     with monkeypatch.context() as patch:
         for each in (gateway, plain):
-            target: object = each.aggregator if fails == "admit" else prediction_routes
+            target: object = each.aggregator if fails == "admit" else podium_format_prediction_routes
             patch.setattr(target, fails, fail)
         found, expected = (_ERROR_ID.sub(b"", each.ask(request())) for each in (gateway, plain))
     assert found.startswith(b"HTTP/1.1 500 ")

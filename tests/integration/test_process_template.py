@@ -17,7 +17,7 @@ from podium.sweep.process_template.template_forked_process import TEMPLATE_SOCKE
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.process_trees import become_subreaper, children
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 
 ENTRY = "forked_entries"
 FOLDER = Path(__file__).parent / "forked"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.protocol.scheduler_slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
 from podium.sweep.protocol.slot_commands import SlotCommand
-from podium.sweep.protocol.slot_messages import SUPERSEDED, SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
 from podium.sweep.values.assignment import Assignment, Limits

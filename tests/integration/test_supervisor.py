@@ -25,8 +25,8 @@ from tests.running_service import wait_for
 SUPERVISE = """
 import sys
 from pathlib import Path
-from podium.api.serve.missed_heartbeats import Heartbeats
-from podium.api.serve.service_components import MODULES
+from podium.api.serve.missed_component_heartbeats import Heartbeats
+from podium.api.serve.supervised_components import MODULES
 from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 
@@ -41,7 +41,7 @@ Supervisor(
 STOP_TWICE = """
 import os, signal, sys
 from pathlib import Path
-from podium.api.serve.service_components import MODULES
+from podium.api.serve.supervised_components import MODULES
 from podium.api.serve.supervisor import Supervisor
 from podium.sweep.runtime.service_settings import ServiceSettings
 

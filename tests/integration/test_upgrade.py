@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.serve.service_components import MODULES
+from podium.api.serve.supervised_components import MODULES
 from podium.db.schema.schema_version import newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory

@@ -24,7 +24,7 @@ from podium.ensemble.protocol.prediction_messages import Request, pack_requests,
 from podium.ensemble.worker.control_messages import Phase, WorkerAssignment
 from podium.sweep.process_template.template_launcher import TemplateProcess
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
-from podium.sweep.runtime.serve_environment import user_environment
+from podium.sweep.runtime.serve_environment_for_trials import user_environment
 from podium.sweep.values.errors import EnsembleError
 from tests.message_client import MessageClient
 from tests.networks import ROWS, combination, network, saved

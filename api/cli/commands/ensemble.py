@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from podium.api.cli.commands import ensemble_traffic_and_drift
-from podium.api.cli.terminal import ensemble_options as shared_options
+from podium.api.cli.terminal import ensemble_build_options as shared_options
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 
 if TYPE_CHECKING:
     from podium.api.client.client import Client
@@ -48,7 +48,7 @@ def build(
     elif wait:
         lazy_imports.terminal_output.console.print(lazy_imports.ensemble_output.summary(ensemble))
     else:
-        show = suggested_commands.command(data_dir, "ensemble", "show", ensemble["id"])
+        show = shell_quoted_commands.command(data_dir, "ensemble", "show", ensemble["id"])
         lazy_imports.terminal_output.console.print(f"{lazy_imports.ensemble_output.headline(ensemble)}; {show}")
     raise typer.Exit(0 if lazy_imports.serves(ensemble) or not wait else 1)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from podium.api.cli.terminal import ensemble_options as shared_options
+from podium.api.cli.terminal import ensemble_build_options as shared_options
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
 

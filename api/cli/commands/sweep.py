@@ -32,7 +32,7 @@ from podium.api.cli.terminal.shared_options import (
     SweepId,
     SweepIds,
 )
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 from podium.sweep.values.states import SweepState
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def submit(
         lazy_imports.terminal_output.print_json(sweeps[0] if len(sweeps) == 1 else sweeps)
         return
     for sweep in sweeps:
-        show = suggested_commands.command(data_dir, "sweep", "show", sweep["id"])
+        show = shell_quoted_commands.command(data_dir, "sweep", "show", sweep["id"])
         behind = f", after {lazy_imports.sweep_output.linked(sweep['predecessors'])}" if sweep["predecessors"] else ""
         lazy_imports.terminal_output.console.print(
             f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}{behind}; {show}"
@@ -275,7 +275,7 @@ def _ended(sweep: SweepInfo) -> str:
 def _still_running(sweep_ids: list[int], data_dir: Path) -> str:
     ids = " ".join(map(str, sweep_ids))
     sweeps = f"sweep {ids} continues" if len(sweep_ids) == 1 else f"sweeps {ids} continue"
-    watch, cancel = (suggested_commands.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
+    watch, cancel = (shell_quoted_commands.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
     return f"{sweeps}; `{watch}` to follow again, `{cancel}` to cancel"
 
 

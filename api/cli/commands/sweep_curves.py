@@ -57,7 +57,7 @@ def show_curves(
     if as_json:
         lazy_imports.terminal_output.print_json(grid)
         return
-    rows = lazy_imports.curve_grid_responses
+    rows = lazy_imports.multi_metric_curve_responses
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(rows.LINE_COLUMNS if group is None else rows.BAND_COLUMNS)
     table.writerows(rows.rows_of(grid))

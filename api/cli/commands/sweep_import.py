@@ -8,7 +8,7 @@ import typer
 
 from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 
 
 def import_sweep(
@@ -30,7 +30,7 @@ def import_sweep(
         return
     lazy_imports.terminal_output.console.print(
         f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
-        f"{suggested_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
+        f"{shell_quoted_commands.command(data_dir, 'sweep', 'show', sweep['id'])}, "
         f"or warm_start: [{sweep['id']}] in a sweep file"
     )
     for omission in left_out:

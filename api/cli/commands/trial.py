@@ -16,7 +16,7 @@ from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.bulk_commands import run_each
 from podium.api.cli.terminal.lazy_groups import group
 from podium.api.cli.terminal.shared_options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialName, TrialNames
-from podium.api.client import suggested_commands
+from podium.api.client import shell_quoted_commands
 from podium.sweep.values.states import TrialState
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def show_log(
             for text in lazy_imports.log_following.follow_log(client, trial_id, rank=rank):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
-            stop = suggested_commands.command(data_dir, "trial", "stop", trial)
+            stop = shell_quoted_commands.command(data_dir, "trial", "stop", trial)
             print(f"\ntrial {trial} continues; `{stop}` to stop it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 

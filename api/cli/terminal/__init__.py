@@ -7,9 +7,9 @@ Modules:
                                        was refused
     demo_run                           The work of `podium demo`: a sweep, its best three models, both ensemble modes,
                                        one table
+    ensemble_build_options             Options of `podium ensemble build` and `version add`
     ensemble_build_request             The request of `podium ensemble build` and `version add`, checked before it is
                                        sent
-    ensemble_options                   Options of `podium ensemble build` and `version add`
     ensemble_output                    Terminal output of ensembles: state, members, evaluations and predictions
     ensemble_traffic_and_drift_output  Terminal output of the traffic, the events and the drift of an ensemble
     id_completion                      Shell completion of ids: the sweeps, devices and nodes of the running service

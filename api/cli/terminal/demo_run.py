@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Group
 
 from podium.api.cli.terminal import sweep_output, sweep_progress, terminal_output
-from podium.api.client import service_for_command, suggested_commands
+from podium.api.client import service_for_command, shell_quoted_commands
 from podium.api.client.client import Client
 from podium.api.client.ensemble_responses import EvaluationResult
 from podium.api.client.sweep_responses import SweepInfo
@@ -56,7 +56,7 @@ def run(
         terminal_output.console.print(summary(figures))
         if keep:
             _wait_for_interrupt(client)
-    terminal_output.console.print(f"Run the service again with: {suggested_commands.command(data_dir, 'serve')}")
+    terminal_output.console.print(f"Run the service again with: {shell_quoted_commands.command(data_dir, 'serve')}")
 
 
 def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from podium.api.cli.terminal import sweep_output as sweep_output
     from podium.api.cli.terminal import sweep_progress as sweep_progress
     from podium.api.cli.terminal import terminal_output as terminal_output
-    from podium.api.client import curve_grid_responses as curve_grid_responses
     from podium.api.client import log_following as log_following
+    from podium.api.client import multi_metric_curve_responses as multi_metric_curve_responses
     from podium.api.client import optuna_studies as optuna_studies
     from podium.api.client import service_for_command as service_for_command
     from podium.api.client import sweep_chain_submission as sweep_chain_submission
@@ -54,7 +54,7 @@ _MODULES = {
     "terminal_output": "podium.api.cli.terminal",
     "sweep_chain_submission": "podium.api.client",
     "sweep_export": "podium.api.client",
-    "curve_grid_responses": "podium.api.client",
+    "multi_metric_curve_responses": "podium.api.client",
     "service_for_command": "podium.api.client",
     "log_following": "podium.api.client",
     "optuna_studies": "podium.api.client",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.runtime.local_service import service_of_this_machine
+from podium.sweep.runtime.local_service_discovery import service_of_this_machine
 
 TIMEOUT_S = 0.5
 Row = tuple[str, str]

@@ -2,9 +2,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { ConnectionProvider } from "./connection-status";
-import { InvalidationQueue } from "./invalidation-queue";
 import { keys } from "./query-keys";
 import { type MessageHandler, Stream, type StreamState } from "./stream";
+import { InvalidationQueue } from "./throttled-refetch";
 
 /** What the page shows; the stream sends more details about it. */
 export type Focus = { sweep?: number; trial?: number; ensemble?: number };

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query
 
-from podium.api.gateway.traffic_recorder import saved_inputs
+from podium.api.gateway.per_minute_traffic_recorder import saved_inputs
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext

@@ -17,7 +17,7 @@ from podium.api.rest.ensembles.score_schemas import FiguresView
 from podium.api.rest.schemas.base_schema import View
 from podium.api.use_cases import ensemble_building
 from podium.ensemble.building.ensemble_preview import Preview
-from podium.ensemble.scoring.missing_member_scores import Scores
+from podium.ensemble.scoring.missing_members_and_quorum import Scores
 from podium.ensemble.values.ensemble_spec import EnsembleRequest
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])

@@ -17,7 +17,7 @@ from podium.api.http.request_body import limits_of, read_body, reads_own_body
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_schemas import EvaluationView
-from podium.api.use_cases.ensemble_evaluation_request import EvaluationRequest, queue_evaluation
+from podium.api.use_cases.ensemble_evaluation_submission import EvaluationRequest, queue_evaluation
 from podium.db.stores import ensemble_evaluations, ensemble_reader
 from podium.ensemble.values.ensemble_spec import Split
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError

@@ -14,11 +14,11 @@ from fastapi import APIRouter, FastAPI, Path, Request, Response
 from podium.api.http import npy_response
 from podium.api.http.authentication import authenticator_of, public, session_of, viewer
 from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
-from podium.api.http.inference_errors import InferenceRoute
+from podium.api.http.inference_protocol_errors import InferenceRoute
 from podium.api.http.request_body import limits_of, read_body, reads_own_body
 from podium.api.http.route_dependencies import context
 from podium.api.http.service_context import ServiceContext
-from podium.api.rest.ensembles.prediction_schemas import PredictBody, PredictionView
+from podium.api.rest.ensembles.prediction_openapi_schemas import PredictBody, PredictionView
 from podium.ensemble.protocol.gateway_http_client import BASE_URL, AsyncGatewayTransport
 from podium.ensemble.values.ensemble_spec import MAX_DEADLINE_MS
 from podium.sweep.runtime.service_settings import ServiceSettings

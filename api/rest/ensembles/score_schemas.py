@@ -1,4 +1,7 @@
-"""Response models for the scores of an ensemble, the fields of `podium.ensemble.scoring.evaluation`; api."""
+"""Response models for the scores of an ensemble; api.
+
+Their fields are those of `podium.ensemble.scoring.ensemble_and_member_evaluation`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from pydantic import Field
 
 from podium.api.rest.schemas.base_schema import View
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
-from podium.ensemble.scoring.evaluation import MeanEntropy, MeanVariance
-from podium.ensemble.scoring.missing_member_scores import Degradation
+from podium.ensemble.scoring.ensemble_and_member_evaluation import MeanEntropy, MeanVariance
+from podium.ensemble.scoring.missing_members_and_quorum import Degradation
 from podium.ensemble.scoring.predictor_comparison import McNemar
 from podium.ensemble.scoring.scores import ClassificationScores, RegressionScores
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from podium.db.queries.metric_summary_columns import MAX_FIGURES
+from podium.db.queries.metric_column_expressions import MAX_FIGURES
 from podium.db.queries.trial_cursor import MAX_CURSOR
 from podium.db.queries.trial_filter import MAX_FILTER
 from podium.sweep.spec.resources import MAX_DEVICES

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
-from podium.api.rest.schemas.interval_schemas import PopulationView
+from podium.api.rest.schemas.population_schemas import PopulationView
 from podium.db.queries.population_schedules import PopulationSummary
-from podium.db.stores.predecessor_links import SweepLinks
 from podium.db.stores.sweep_metadata import Labels
+from podium.db.stores.sweep_predecessors import SweepLinks
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage

@@ -10,8 +10,8 @@ from typing import Any
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.queries.attempt_reader import AttemptRow
 from podium.db.queries.trial_artifact_rows import ArtifactRow
-from podium.db.stores.attempt_ranks import RankRow
 from podium.db.stores.metric_summaries import MetricSummary
+from podium.db.stores.multi_device_attempt_ranks import RankRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.trial_stop_conditions import ValueRule
 from podium.sweep.values.assignment import Scalar

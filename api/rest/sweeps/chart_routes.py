@@ -15,7 +15,7 @@ from podium.api.rest.schemas.plain_value_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, learning_curves
-from podium.db.queries.metric_summary_columns import parse_figures
+from podium.db.queries.metric_column_expressions import parse_figures
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics as metric_points
 from podium.db.stores import sweeps

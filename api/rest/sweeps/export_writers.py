@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from podium.api.rest.schemas.base_schema import time_of
-from podium.api.rest.schemas.interval_schemas import IntervalView
+from podium.api.rest.schemas.population_schemas import IntervalView
 from podium.db.queries.exports import ExportedTrial, ExportSchema, Kind
 from podium.db.stores.metric_summaries import Figure, MetricSummary
 from podium.sweep.values.errors import MissingExtraError

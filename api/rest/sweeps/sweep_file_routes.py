@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from podium.api.http.authentication import submitter, viewer
-from podium.api.http.problem_schema import idempotent
+from podium.api.http.openapi_problem_responses import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View

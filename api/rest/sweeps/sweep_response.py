@@ -15,7 +15,7 @@ from podium.api.rest.sweeps.time_left import eta_s
 from podium.api.use_cases.sweep_submission import Submitted
 from podium.db.queries import best_trials, population_schedules, sweep_devices_and_durations
 from podium.db.queries.sweep_devices_and_durations import SweepActivity
-from podium.db.stores import budget_usage_reader, devices, predecessor_links, sweep_metadata, sweeps
+from podium.db.stores import budget_and_best_history, devices, sweep_metadata, sweep_predecessors, sweeps
 from podium.db.stores.attempt_totals import AttemptTotals
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
@@ -34,7 +34,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
         return SweepView.of(
             row,
             _best(connection, row),
-            predecessor_links.links_of(connection, [sweep_id])[sweep_id],
+            sweep_predecessors.links_of(connection, [sweep_id])[sweep_id],
             sweep_metadata.labels_of(connection, [sweep_id], user)[sweep_id],
             description=row.description,
             busy_share=totals.busy_share(len(devices.all_of(connection))),
@@ -56,7 +56,7 @@ def submitted_view(response: Response, service: ServiceContext, submitted: Submi
 def list_of(connection: Connection, rows: Sequence[SweepRow], user: str) -> list[SweepView]:
     """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials, and so are descriptions."""
     found = sweep_devices_and_durations.activity_of(connection, [row.id for row in rows])
-    links = predecessor_links.links_of(connection, [row.id for row in rows])
+    links = sweep_predecessors.links_of(connection, [row.id for row in rows])
     labels = sweep_metadata.labels_of(connection, [row.id for row in rows], user)
     views, at = [], time.time()
     for row in rows:
@@ -80,7 +80,7 @@ def _has_population(row: SweepRow) -> bool:
 
 def _budget(connection: Connection, row: SweepRow, at: float, totals: AttemptTotals | None = None) -> BudgetView:
     terms = BudgetTerms.read(row.terms)
-    return BudgetView.of(terms, budget_usage_reader.used(connection, row, terms=terms, at=at, totals=totals))
+    return BudgetView.of(terms, budget_and_best_history.used(connection, row, terms=terms, at=at, totals=totals))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:

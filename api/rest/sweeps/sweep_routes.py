@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from podium.api.http.authentication import submitter, viewer
-from podium.api.http.problem_schema import idempotent
+from podium.api.http.openapi_problem_responses import idempotent
 from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import After, RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
@@ -25,7 +25,7 @@ from podium.db.access.tokens import Holder
 from podium.db.queries import trial_pages
 from podium.db.queries.attempt_reader import running_and_queued_s
 from podium.db.queries.best_trials import best, pareto
-from podium.db.queries.metric_summary_columns import figures_of, parse_figures
+from podium.db.queries.metric_column_expressions import figures_of, parse_figures
 from podium.db.queries.sweep_filter import sweep_condition
 from podium.db.queries.trial_cursor import cursor_of, position_of
 from podium.db.queries.trial_filter import MAX_FILTER, WITHIN_S, filter_condition

@@ -14,7 +14,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
 from podium.api.rest.schemas.plain_value_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter
-from podium.db.queries import attempt_timeline
+from podium.db.queries import sweep_attempt_timeline
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import sweeps
 
@@ -60,7 +60,7 @@ def show_trial_timeline(
     """When each attempt of the matching trials was queued, started and ended."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
-        found = attempt_timeline.timeline(connection, filter_condition(connection, filter, sweep), max)
+        found = sweep_attempt_timeline.timeline(connection, filter_condition(connection, filter, sweep), max)
     body = {
         "matching": found.matching,
         "shown": found.shown,

@@ -6,7 +6,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.trial_schemas import TrialDetail
 from podium.db.queries import attempt_reader, trial_artifact_rows
 from podium.db.queries.trial_artifact_rows import ArtifactRow
-from podium.db.stores import attempt_ranks, trial_reader
+from podium.db.stores import multi_device_attempt_ranks, trial_reader
 from podium.db.stores.trial_reader import TrialRow
 from podium.ensemble.building import saved_trial_outputs
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
@@ -17,7 +17,7 @@ def detail_of(service: ServiceContext, trial_id: int) -> TrialDetail:
     with service.database.read() as connection:
         row = trial_reader.get(connection, trial_id)
         attempts = attempt_reader.attempts_of(connection, trial_id)
-        ranks = attempt_ranks.of_trial(connection, trial_id)
+        ranks = multi_device_attempt_ranks.of_trial(connection, trial_id)
         artifacts = trial_artifact_rows.artifacts_of(connection, trial_id)
         cloned_from = trial_reader.cloned_from(connection, trial_id)
         times = attempt_reader.running_and_queued_s(connection, [trial_id])[trial_id]

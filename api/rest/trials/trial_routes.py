@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from podium.api.http.authentication import submitter, viewer
-from podium.api.http.problem_schema import idempotent
+from podium.api.http.openapi_problem_responses import idempotent
 from podium.api.http.route_dependencies import RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.plain_value_response import json_response
@@ -20,7 +20,7 @@ from podium.api.rest.schemas.trial_schemas import AttemptView, EnqueuedView, Met
 from podium.api.rest.trials.trial_response import detail_of
 from podium.api.use_cases import trial_commands
 from podium.db.queries import attempt_reader
-from podium.db.stores import attempt_ranks, metric_summaries, metrics, sweeps, trial_reader
+from podium.db.stores import metric_summaries, metrics, multi_device_attempt_ranks, sweeps, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.safe_file_reads import open_regular
@@ -100,7 +100,7 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
     """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
         trial_reader.check_exists(connection, trial_id)
-        ranks = attempt_ranks.of_trial(connection, trial_id)
+        ranks = multi_device_attempt_ranks.of_trial(connection, trial_id)
         return [
             AttemptView.of(attempt, ranks.get(attempt.number, ()))
             for attempt in attempt_reader.attempts_of(connection, trial_id)

@@ -16,7 +16,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
-from podium.sweep.search.tpe.trial_history import Space, TrialHistory
+from podium.sweep.search.tpe.trial_ranking_and_densities import Space, TrialHistory
 
 __all__ = ["TpeSampler", "TrialHistory"]
 

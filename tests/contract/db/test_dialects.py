@@ -13,8 +13,8 @@ from podium.db.schema.dialect import like, truncated
 from podium.db.schema.tables import artifacts, attempts, sweeps, trial_tags, trials
 from podium.db.schema.tables import metrics as metrics_table
 from podium.db.stores import metric_summaries, metrics
-from podium.db.stores.driver_statements import DriverStatement, DriverText, RowInsert
 from podium.db.stores.id_list import id_list
+from podium.db.stores.precompiled_sql_statements import DriverStatement, DriverText, RowInsert
 from podium.sweep.values.errors import DatabaseError
 
 LARGE = 2**63 - 1

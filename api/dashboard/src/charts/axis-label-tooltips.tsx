@@ -1,6 +1,6 @@
 // Tooltips of the axis labels that are cut: the canvas shows a part of the name, the pointer all of it.
 import type { Axis } from "./axis";
-import { type Frame, labelsIn } from "./frame";
+import { type Frame, labelsIn } from "./plot-area-and-grid";
 
 export function PlotLabels({ frame, x, y }: { frame: Frame; x: Axis; y: Axis }) {
   return labelsIn(frame, x, y)

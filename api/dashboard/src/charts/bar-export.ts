@@ -1,5 +1,5 @@
 // Bars with their names and values, as a chart for export: what pages show as bars in a table or a list.
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { shortened } from "../format";
 import { token } from "../theme";
 import type { Figure, Rows } from "./export-file";

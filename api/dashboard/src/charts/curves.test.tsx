@@ -1,7 +1,7 @@
 // Learning curves: descriptions, legends, the curve under the pointer, and the surface of a contour.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import { COLUMNS, MIN_TRIALS, ROWS, surface } from "./contour-grid";
 import type { Curve } from "./curve-values";
 import { Curves, type CurvesProps } from "./curves";

@@ -6,9 +6,9 @@ import { type Axis, type Goal, numberAt, numberAxis, placeOn, robustAxis, withRo
 import { HOVER_TOKEN, shadeOf, shades } from "./colour";
 import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-values";
 import type { Rows } from "./export-file";
-import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import type { LegendItem } from "./legend";
 import { Plot } from "./plot";
+import { clipped, type Frame, type Point, xAt, yAt } from "./plot-area-and-grid";
 
 export type CurvesProps = {
   curves: readonly Curve[];

@@ -1,6 +1,6 @@
 // The distribution of results, and ranks by two parameters: shares with ties, rows that count, and labels.
 import { render, screen } from "@testing-library/react";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import { numberAxis } from "./axis";
 import { Edf, sharesOf } from "./edf";
 import { pointsOf } from "./fixture";

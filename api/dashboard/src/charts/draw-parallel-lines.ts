@@ -1,5 +1,5 @@
 // Parallel coordinates on a canvas: one line per trial across all axes; thousands are drawn in a few strokes. Pure.
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { token } from "../theme";
 import { type Axis, placesOn } from "./axis";
 import { SHADES, shadeOf, shades } from "./colour";

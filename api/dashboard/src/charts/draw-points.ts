@@ -2,7 +2,7 @@
 import { token } from "../theme";
 import { type Axis, placesOn, type Scalar } from "./axis";
 import { type Rgb, SHADES, shadeOf, shadeParts, shades, tokenParts } from "./colour";
-import { type Frame, type Point, xAt, yAt } from "./frame";
+import { type Frame, type Point, xAt, yAt } from "./plot-area-and-grid";
 import { PointRaster, packed, type Stamp } from "./point-raster";
 import { isUnfinished } from "./unfinished";
 

@@ -2,11 +2,11 @@
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
-import type { Point } from "./frame";
+import type { Point } from "./plot-area-and-grid";
 import type { LogChoice } from "./result-axis-scale";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
-import { useValueAxis } from "./use-value-axis";
+import { useValueAxis } from "./use-result-axis";
 
 type EdfProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;

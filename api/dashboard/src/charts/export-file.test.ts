@@ -1,7 +1,7 @@
 // Exported tables are valid CSV, and exported pictures valid SVG with what the canvas shows.
 import { numberAxis } from "./axis";
 import { csvOf } from "./export-file";
-import { clipped, drawFrame, frameIn } from "./frame";
+import { clipped, drawFrame, frameIn } from "./plot-area-and-grid";
 import { SvgContext } from "./svg-context";
 
 test("cells with commas, quotes and line breaks are quoted", async () => {

@@ -1,5 +1,5 @@
 // Writes a chart to a file: a picture (PNG, SVG) with title and legend in light colours, or its numbers (CSV).
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { token, withLightTokens } from "../theme";
 import { drawLegend, type LegendItem, legendHeight } from "./legend";
 import { SvgContext } from "./svg-context";

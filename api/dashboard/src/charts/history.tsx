@@ -2,13 +2,13 @@
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
-import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
+import type { Point } from "./plot-area-and-grid";
 import type { LogChoice } from "./result-axis-scale";
 import { Scatter } from "./scatter";
 import { columnOf, numbersOf, type Points } from "./trial-columns";
 import { countUnfinished, type UnfinishedCounts, unfinishedItems } from "./unfinished";
-import { useValueAxis } from "./use-value-axis";
+import { useValueAxis } from "./use-result-axis";
 
 export type HistoryProps = {
   points: Points;

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Schemas } from "../api";
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { formatCount, formatNumber, formatValue } from "../format";
 import { token } from "../theme";
 import { trialHref } from "../trials/trial-references";

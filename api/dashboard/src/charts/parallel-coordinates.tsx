@@ -1,12 +1,12 @@
 // Parallel coordinates: every trial is a line over its parameters and results; brushes on the axes filter them.
 import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { formatCount } from "../format";
 import { type Axis, columnNameOf } from "./axis";
 import { bestInside, type Ranking } from "./best-parallel-lines";
 import { type Brush, type Brushes, countIn } from "./brush-filter-terms";
 import { HOVER_TOKEN } from "./colour";
-import { drawAxes } from "./draw-parallel-axes";
+import { drawAxes } from "./draw-exported-parallel-axes";
 import {
   axisX,
   BEST_TOKEN,
@@ -27,8 +27,8 @@ import { ParallelAxis } from "./parallel-axis";
 import { columnOf, type Points } from "./trial-columns";
 import { trialRows } from "./trial-export-rows";
 import { TrialTip } from "./trial-tooltip";
+import { useLineLayers } from "./use-brushed-line-layers";
 import { useBrushedRows } from "./use-brushed-rows";
-import { useLineLayers } from "./use-parallel-layers";
 import "./parallel.css";
 
 export type ParallelProps = {

@@ -2,12 +2,12 @@
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, placeOn, titleOf } from "./axis";
-import type { Point } from "./frame";
 import type { LegendItem } from "./legend";
+import type { Point } from "./plot-area-and-grid";
 import type { LogChoice } from "./result-axis-scale";
 import { Scatter, type ScatterProps } from "./scatter";
 import { columnOf, type Points } from "./trial-columns";
-import { useValueAxis } from "./use-value-axis";
+import { useValueAxis } from "./use-result-axis";
 
 type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;

@@ -2,7 +2,7 @@
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import { numberAxis } from "./axis";
 import { pointsOf } from "./fixture";
 import { Plot, type PlotProps } from "./plot";

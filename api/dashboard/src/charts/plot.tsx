@@ -1,12 +1,12 @@
 // A chart with two axes on a canvas. The item under the pointer, or chosen with arrow keys, is described in a tooltip.
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import type { Axis } from "./axis";
 import { PlotLabels } from "./axis-label-tooltips";
 import { ExportMenu } from "./export";
 import type { Figure, Rows } from "./export-file";
-import { drawFrame, type Frame, frameIn, type Point } from "./frame";
 import { Legend, type LegendItem } from "./legend";
+import { drawFrame, type Frame, frameIn, type Point } from "./plot-area-and-grid";
 import "./plot.css";
 
 export type PlotProps = {

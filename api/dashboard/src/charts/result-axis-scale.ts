@@ -1,6 +1,6 @@
 // Whether axes of results are logarithmic: what the user chose in the URL, otherwise where the results span decades.
 import { useMemo } from "react";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { type Axis, numberAxis } from "./axis";
 import { numbersOf, type Points } from "./trial-columns";
 

@@ -1,7 +1,7 @@
 // Brushes while they move: all charts of the page update at once; the filter in the URL is written when a brush was
 // released or a single key pressed, and after a pause while a brush moves or keys follow each other.
 import { useCallback, useEffect, useRef, useState } from "react";
-import { setQuery } from "../url";
+import { setQuery } from "../url-query-state";
 import { type Brushes, writeBrushes } from "./brush-filter-terms";
 import type { ChartPoints } from "./queries";
 

@@ -1,8 +1,8 @@
 // What a chart draws: colours, hidden lines, axes, notes on what is not drawn.
 import { ticksOf } from "../charts/axis";
+import type { Grid } from "./batch-panel-requests";
 import { colouringOf, describeLayer, layerOf, legendOf } from "./chart-scene";
 import { gridFixture, panelFixture, settingsFixture } from "./fixture";
-import type { Grid } from "./panel-loader";
 
 const layer = (grid: Grid, search = "", panel = grid.panels[0] ?? panelFixture()) =>
   layerOf({ grid, panel }, settingsFixture(search));

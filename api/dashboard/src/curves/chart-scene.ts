@@ -4,7 +4,7 @@ import { smoothed } from "../charts/curve-values";
 import type { Unit } from "../charts/ticks";
 import { formatCount } from "../format";
 import { SERIES } from "../theme";
-import type { Grid, Loaded, PanelData } from "./panel-loader";
+import type { Grid, Loaded, PanelData } from "./batch-panel-requests";
 import { nameOfX, type Settings } from "./settings";
 
 /** A token of the theme, or a share of the ramp from worst (0) to best. */

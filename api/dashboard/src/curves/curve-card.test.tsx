@@ -1,11 +1,11 @@
 // One metric of the grid: requested in view only, its messages, notes, width, and the table of its points.
 import { act, fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService, stubSize } from "../testing/service";
+import { showWithService, stubSize } from "../testing/component-test-setup";
+import type { Grid, GridParams } from "./batch-panel-requests";
 import { layerOf } from "./chart-scene";
 import { CARD_HEIGHT, CurveCard, tableOf, WIDE_HEIGHT } from "./curve-card";
 import { gridFixture, panelFixture, settingsFixture } from "./fixture";
-import type { Grid, GridParams } from "./panel-loader";
 
 const PARAMS: GridParams = { filter: "", x: "step", x_scale: "linear", max_points: 800, limit: 50, show: "lines" };
 const GRID = gridFixture(["finished", "finished"]);

@@ -1,9 +1,9 @@
 // One chart of the grid under pointer and keyboard: the nearest line, its tooltip, zoom by drag and by keys.
 import { act, fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { frameIn } from "../charts/frame";
+import { frameIn } from "../charts/plot-area-and-grid";
 import { formatTime } from "../format";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import { type Layer, layerOf } from "./chart-scene";
 import { setCursor, useCursor } from "./cursor";
 import { CurvePlot, type CurvePlotProps, placeText } from "./curve-plot";

@@ -1,9 +1,9 @@
 // One chart of the grid: the line under the pointer is described, a drag zooms all charts, and keys do both.
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { numberAt } from "../charts/axis";
 import { nearestIndex } from "../charts/curve-values";
-import { type Frame, frameIn, type Point } from "../charts/frame";
+import { type Frame, frameIn, type Point } from "../charts/plot-area-and-grid";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../format";
 import { describeLayer, type Layer, type Line } from "./chart-scene";
 import { setCursor, useCursor } from "./cursor";

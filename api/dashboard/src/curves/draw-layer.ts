@@ -1,7 +1,7 @@
 // Draws a layer of the grid on a canvas: bands, raw lines, lines, and marks at the edges.
 import type { Axis } from "../charts/axis";
 import { shadeOf, shades } from "../charts/colour";
-import { clipped, drawFrame, type Frame } from "../charts/frame";
+import { clipped, drawFrame, type Frame } from "../charts/plot-area-and-grid";
 import { token } from "../theme";
 import type { Colour, Layer, Line, Mark } from "./chart-scene";
 

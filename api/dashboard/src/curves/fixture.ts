@@ -1,5 +1,5 @@
 // A response of the grid of curves, for tests.
-import type { Grid, PanelData } from "./panel-loader";
+import type { Grid, PanelData } from "./batch-panel-requests";
 import { type Settings, settingsOf } from "./settings";
 
 const PANEL: PanelData = { name: "loss", goal: "minimize", lines: [], bands: [], marks: [], without_x: 0 };

@@ -1,7 +1,7 @@
 // The grid of charts: what it requests for its width and settings, groups, the grid of one trial, and navigation.
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Sent, showWithService, stubSize } from "../testing/service";
+import { type Sent, showWithService, stubSize } from "../testing/component-test-setup";
 import { gridFixture, panelFixture } from "./fixture";
 import { CurveGrid } from "./grid";
 

@@ -1,17 +1,17 @@
 // A grid of charts, one per metric, grouped by prefix; of the trials that match a filter, or of one trial.
 import { type RefObject, useCallback, useMemo, useRef } from "react";
 import { useLocation } from "wouter";
-import { useSize } from "../canvas";
+import { useSize } from "../auto-redraw-canvas";
 import { formatCount } from "../format";
 import { hover, useSelection } from "../selection";
 import { trialHref } from "../trials/trial-references";
-import { setQuery } from "../url";
+import { setQuery } from "../url-query-state";
 import { Button } from "../widgets/button";
 import { Empty } from "../widgets/query-states";
+import type { Grid, GridParams } from "./batch-panel-requests";
 import { legendOf } from "./chart-scene";
 import { CurveCard } from "./curve-card";
 import { Legend } from "./legend";
-import type { Grid, GridParams } from "./panel-loader";
 import { type MetricName, type PrefixGroup, prefixGroups } from "./prefix-groups";
 import { useLivePanels, usePanel } from "./queries";
 import { BAND_COUNT, type Settings, toggleIn, useSettings } from "./settings";

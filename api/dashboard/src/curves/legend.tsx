@@ -1,6 +1,6 @@
 // The legend of all charts of the grid: hides a line or a group, or shows it alone.
 import { useTheme } from "../theme";
-import { setQuery } from "../url";
+import { setQuery } from "../url-query-state";
 import { Button } from "../widgets/button";
 import { type Colour, isShown, type LegendItem } from "./chart-scene";
 import { cssOf } from "./draw-layer";

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { useFreshness } from "../charts/queries";
 import { type LivePoints, useLive } from "../live";
 import { keys } from "../query-keys";
-import { type GridParams, type Loaded, loadPanel } from "./panel-loader";
+import { type GridParams, type Loaded, loadPanel } from "./batch-panel-requests";
 
 const OFTEN_MS = 1_000; // at most, while trials report
 const PATIENCE = 8; // and not before this many times the time of the last responses

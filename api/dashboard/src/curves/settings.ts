@@ -1,7 +1,7 @@
 // The settings of the grid of curves, which live in the URL.
 import { useMemo } from "react";
 import { useSearch } from "wouter";
-import { setQuery } from "../url";
+import { setQuery } from "../url-query-state";
 
 export type Range = { from: number; to: number };
 

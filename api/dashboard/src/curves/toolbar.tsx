@@ -1,7 +1,7 @@
 // The controls of the grid of curves. Each writes its setting into the URL.
 import { useId } from "react";
 import { formatCount } from "../format";
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 import { Button } from "../widgets/button";
 import { Checkbox } from "../widgets/checkbox";
 import { type Option, Select } from "../widgets/select";

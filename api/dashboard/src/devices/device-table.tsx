@@ -1,7 +1,7 @@
 // The current state of each device: its reason, trial, ensemble members, and utilization.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
-import type { DeviceLine } from "../timeline/segments";
+import type { DeviceLine } from "../timeline/device-bars-and-gaps";
 import { trialHref } from "../trials/trial-references";
 import { StateBadge } from "../widgets/state-badge";
 import { type Device, placeOf } from "./device";

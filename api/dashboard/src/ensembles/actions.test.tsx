@@ -1,7 +1,7 @@
 // Commands on an ensemble: available by state and role, confirmed, sent, and reported.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { EnsembleActions } from "./actions";
 import { ENSEMBLE } from "./fixture";
 

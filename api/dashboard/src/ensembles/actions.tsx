@@ -6,7 +6,7 @@ import { useCanEdit } from "../use-session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { attempt, toast } from "../widgets/toast";
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { type Action, runAction } from "./queries";
 
 export function useRunAction(ensemble: Ensemble) {

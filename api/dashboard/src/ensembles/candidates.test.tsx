@@ -1,7 +1,7 @@
 // The table of candidates of an ensemble.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import { Candidates } from "./candidates";
 
 beforeEach(() => stubSize(500));

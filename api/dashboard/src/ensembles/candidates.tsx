@@ -4,7 +4,7 @@ import { ExportTable } from "../charts/export";
 import type { Rows } from "../charts/export-file";
 import { formatNumber, formatShare } from "../format";
 import { trialHref } from "../trials/trial-references";
-import type { Preview } from "./ensemble";
+import type { Preview } from "./ensemble-types-and-labels";
 import { figure, formatScore, metricOf } from "./score-metrics";
 import "./candidates.css";
 

@@ -1,4 +1,4 @@
-// The most likely class of a prediction, and the classes that get a column.
+// The classes of a prediction that get a column, and the most likely one.
 
 /** The most likely class and its probability. */
 export function likeliest(probabilities: readonly number[]): { index: number; share: number } {

@@ -5,7 +5,7 @@ import type { Figure } from "../charts/export-file";
 import { formatNumber, formatShare, shortened } from "../format";
 import { token } from "../theme";
 import { ScrollX } from "../widgets/scroll-x";
-import type { Figures } from "./ensemble";
+import type { Figures } from "./ensemble-types-and-labels";
 import "./disagreement-matrix.css";
 
 export function DisagreementMatrix({ figures, names }: { figures: Figures; names: readonly string[] }) {

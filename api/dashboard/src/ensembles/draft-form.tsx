@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import type { Draft, Read } from "./draft";
-import { MODES, RULES, SELECTIONS } from "./ensemble";
+import { MODES, RULES, SELECTIONS } from "./ensemble-types-and-labels";
 import "./draft-form.css";
 
 const CLASSES_ONLY = new Set(["logit_mean", "hard_vote"]);

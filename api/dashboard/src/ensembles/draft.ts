@@ -4,8 +4,8 @@ import { useSearch } from "wouter";
 import type { Schemas } from "../api";
 import { formatCount } from "../format";
 import { nameOf } from "../trials/trial-references";
-import { setQuery } from "../url";
-import type { Ensemble } from "./ensemble";
+import { setQuery } from "../url-query-state";
+import type { Ensemble } from "./ensemble-types-and-labels";
 
 export type Request = Partial<Schemas["EnsembleRequest"]>;
 

@@ -1,7 +1,7 @@
 // Draws a small line chart of a few series: on the page and in exported pictures.
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { type Axis, numberAxis, placeOn, withRoom } from "../charts/axis";
-import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../charts/frame";
+import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../charts/plot-area-and-grid";
 import { token } from "../theme";
 
 export type Series = {

@@ -1,8 +1,8 @@
 // The evaluations of an ensemble: none, in progress, failed, several, and of another version.
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService, stubSize } from "../testing/service";
-import type { Ensemble, Evaluation } from "./ensemble";
+import { showWithService, stubSize } from "../testing/component-test-setup";
+import type { Ensemble, Evaluation } from "./ensemble-types-and-labels";
 import { EvaluationPanel } from "./evaluations-panel";
 import { ENSEMBLE, FIGURES } from "./fixture";
 

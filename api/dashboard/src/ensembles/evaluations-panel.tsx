@@ -1,11 +1,11 @@
 // The evaluations of an ensemble: request one, see its results, and compare earlier ones.
 import { formatAgo } from "../format";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
-import { type Ensemble, type Evaluation, type Figures, memberName } from "./ensemble";
+import { type Ensemble, type Evaluation, type Figures, memberName } from "./ensemble-types-and-labels";
 import type { NamedMember } from "./member-score-comparison";
-import { evaluatedPrecisions, PrecisionTable } from "./precisions";
+import { evaluatedPrecisions, PrecisionTable } from "./precision-comparison";
 import { isPending, useEvaluations } from "./queries";
 import { EvaluateForm } from "./request-evaluation";
 import { ReportGrid, ReportSummary, rowsText } from "./score-report";

@@ -5,7 +5,7 @@ import { formatShare, formatTime } from "../format";
 import { keys } from "../query-keys";
 import { Panel } from "../widgets/panel";
 import { QueryResult } from "../widgets/query-states";
-import "./traffic.css";
+import "./request-statistics.css";
 
 type EnsembleEvent = Schemas["EnsembleEventView"];
 

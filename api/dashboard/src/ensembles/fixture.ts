@@ -1,5 +1,5 @@
 // An ensemble, its scores and a prediction for component tests: two members, two classes.
-import type { Ensemble, Figures, Member, Prediction } from "./ensemble";
+import type { Ensemble, Figures, Member, Prediction } from "./ensemble-types-and-labels";
 
 const ece = (error: number) => ({
   ece_equal_width: error,

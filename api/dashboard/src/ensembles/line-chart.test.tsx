@@ -1,7 +1,7 @@
 // The line chart: values by keyboard and pointer, marks, and single points.
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { stubSize } from "../testing/service";
+import { stubSize } from "../testing/component-test-setup";
 import type { Series } from "./draw-line-chart";
 import { Chart } from "./line-chart";
 

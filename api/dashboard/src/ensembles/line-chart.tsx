@@ -1,12 +1,12 @@
 // A small line chart of a few series; values can be read by pointer, arrow keys, and in text.
 import { type KeyboardEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { numberAt } from "../charts/axis";
 import { PlotLabels } from "../charts/axis-label-tooltips";
 import { nearestIndex } from "../charts/curve-values";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
-import { frameIn } from "../charts/frame";
+import { frameIn } from "../charts/plot-area-and-grid";
 import { formatNumber } from "../format";
 import { axesOf, drawLineChart, type LineChart, type Range, type Series } from "./draw-line-chart";
 import "./line-chart.css";

@@ -5,7 +5,7 @@ import { formatCount, formatMs, formatShare } from "../format";
 import { trialHref } from "../trials/trial-references";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
-import type { Ensemble, Member } from "./ensemble";
+import type { Ensemble, Member } from "./ensemble-types-and-labels";
 import "./member-health.css";
 
 type Replica = Member["replicas"][number];

@@ -5,7 +5,7 @@ import { ExportTable } from "../charts/export";
 import type { Rows } from "../charts/export-file";
 import { formatCount, formatNumber } from "../format";
 import { ScrollX } from "../widgets/scroll-x";
-import type { Figures } from "./ensemble";
+import type { Figures } from "./ensemble-types-and-labels";
 import { figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
 import "./member-score-comparison.css";
 

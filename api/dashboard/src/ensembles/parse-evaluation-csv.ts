@@ -1,5 +1,5 @@
 // Parses custom evaluation rows from CSV: the targets are the last columns of each line.
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 
 export type CustomRowsData = { inputs: number[][]; targets: (string | number | number[])[] };
 

@@ -8,7 +8,7 @@ import { CutName } from "../widgets/cut-name";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
 import { columnsOf, likeliest } from "./class-columns";
-import type { Ensemble, Prediction } from "./ensemble";
+import type { Ensemble, Prediction } from "./ensemble-types-and-labels";
 import "./prediction-breakdown.css";
 
 const COLUMNS = 10;

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ApiError } from "../api";
 import { Button } from "../widgets/button";
 import { Failure, Loading } from "../widgets/query-states";
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { PredictionTable } from "./prediction-breakdown";
 import { predict } from "./queries";
 

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../api";
 import { useLive } from "../live";
 import { keys } from "../query-keys";
-import type { Ensemble, Member } from "./ensemble";
+import type { Ensemble, Member } from "./ensemble-types-and-labels";
 
 const SETTLING = new Set(["building", "warming"]);
 const SETTLING_MS = 1_000;

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { formatCount } from "../format";
 import type { Series } from "./draw-line-chart";
-import type { Figures } from "./ensemble";
+import type { Figures } from "./ensemble-types-and-labels";
 import { Chart } from "./line-chart";
 import { figure, formatScore } from "./score-metrics";
 

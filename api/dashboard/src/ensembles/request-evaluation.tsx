@@ -7,7 +7,7 @@ import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { toast } from "../widgets/toast";
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { parseEvaluationCsv } from "./parse-evaluation-csv";
 import { type EvaluationRequest, evaluate } from "./queries";
 

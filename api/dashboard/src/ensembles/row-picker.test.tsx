@@ -1,7 +1,7 @@
 // Rows of the test split: as a table or as images, chosen and paged.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import type { Samples } from "./ensemble";
+import type { Samples } from "./ensemble-types-and-labels";
 import { RowPicker, trueLabelOf } from "./row-picker";
 
 const SAMPLES = {

@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { ScrollX } from "../widgets/scroll-x";
-import type { Samples } from "./ensemble";
+import type { Samples } from "./ensemble-types-and-labels";
 import { Pixels } from "./pixels";
 import type { Image } from "./row-as-image";
 import "./row-picker.css";

@@ -1,8 +1,8 @@
 // The report of an evaluation: scores, warnings, disagreement and degradation.
 import { render, screen, within } from "@testing-library/react";
-import { quorumText } from "./degradation";
 import { FIGURES } from "./fixture";
 import { verdict } from "./member-score-comparison";
+import { quorumText } from "./quality-with-missing-members";
 import { formatScore } from "./score-metrics";
 import { ReportGrid, ReportSummary, rowsText } from "./score-report";
 

@@ -1,10 +1,10 @@
 // The report on an ensemble's scores on some rows, in panels: for an active ensemble, or for the builder's preview.
 import { formatCount } from "../format";
 import { Panel } from "../widgets/panel";
-import { DegradationView, quorumText } from "./degradation";
 import { DisagreementMatrix } from "./disagreement-matrix";
-import type { Figures } from "./ensemble";
+import type { Figures } from "./ensemble-types-and-labels";
 import { Against, type NamedMember, ScoresTable } from "./member-score-comparison";
+import { DegradationView, quorumText } from "./quality-with-missing-members";
 import { Reliability } from "./reliability";
 import { formatScore } from "./score-metrics";
 import "./score-report.css";

@@ -1,8 +1,8 @@
 // The selection path of an ensemble and of a preview, as a chart and as a table.
 import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { stubSize } from "../testing/service";
-import type { Step } from "./ensemble";
+import { stubSize } from "../testing/component-test-setup";
+import type { Step } from "./ensemble-types-and-labels";
 import { ENSEMBLE } from "./fixture";
 import { PathChart, SelectionHistory } from "./selection-path";
 

@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import { ScrollX } from "../widgets/scroll-x";
 import type { Series } from "./draw-line-chart";
-import type { Ensemble, Step } from "./ensemble";
+import type { Ensemble, Step } from "./ensemble-types-and-labels";
 import { Chart } from "./line-chart";
 import { figure, formatScore, metricOf } from "./score-metrics";
 

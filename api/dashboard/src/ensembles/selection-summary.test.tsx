@@ -1,7 +1,7 @@
 // How members were selected, in words, and their weights.
 import { render, screen } from "@testing-library/react";
-import { stubSize } from "../testing/service";
-import type { Ensemble } from "./ensemble";
+import { stubSize } from "../testing/component-test-setup";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { ENSEMBLE } from "./fixture";
 import { MemberSelection } from "./selection-summary";
 

@@ -1,8 +1,8 @@
 // A summary of the selection: how the members of the active version were selected, and their weights.
 import { Panel } from "../widgets/panel";
-import { type Ensemble, memberName, SELECTIONS } from "./ensemble";
+import { type Ensemble, memberName, SELECTIONS } from "./ensemble-types-and-labels";
+import { Weights } from "./member-weights";
 import { SelectionHistory } from "./selection-path";
-import { Weights } from "./weights";
 import "./selection-summary.css";
 
 const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, done, type Schemas } from "../api";
 import { keys } from "../query-keys";
-import { setQuery } from "../url";
+import { setQuery } from "../url-query-state";
 import { useCanEdit } from "../use-session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";

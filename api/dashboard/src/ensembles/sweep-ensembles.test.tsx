@@ -1,6 +1,6 @@
 // The ensembles of a sweep.
 import { screen } from "@testing-library/react";
-import { showWithService, stubSize } from "../testing/service";
+import { showWithService, stubSize } from "../testing/component-test-setup";
 import { ENSEMBLE } from "./fixture";
 import { EnsemblesOfSweep } from "./sweep-ensembles";
 

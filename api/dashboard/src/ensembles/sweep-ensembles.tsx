@@ -6,7 +6,7 @@ import { keys } from "../query-keys";
 import { Panel } from "../widgets/panel";
 import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";
-import { RULES } from "./ensemble";
+import { RULES } from "./ensemble-types-and-labels";
 import "./sweep-ensembles.css";
 
 const SHOWN = 8;

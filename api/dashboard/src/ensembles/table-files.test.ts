@@ -1,8 +1,8 @@
 // The tables of an ensemble's pages as files.
 import { candidateRows } from "./candidates";
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { ENSEMBLE, FIGURES } from "./fixture";
-import { precisionRows } from "./precisions";
+import { precisionRows } from "./precision-comparison";
 import { comparisonRows } from "./version-comparison";
 import { versionRows } from "./versions";
 

@@ -1,8 +1,8 @@
 // Trying a prediction: test rows, pasted values, deadlines, and errors of members.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { type Answers, showWithService } from "../testing/service";
-import type { Ensemble } from "./ensemble";
+import { type Answers, showWithService } from "../testing/component-test-setup";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { ANSWER, ENSEMBLE } from "./fixture";
 import { TryPanel } from "./try-prediction";
 

@@ -2,14 +2,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { keys } from "../query-keys";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { useDebounced } from "../use-debounced";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
 import { DrawingPad } from "./drawing-pad";
-import type { Ensemble, Samples } from "./ensemble";
+import type { Ensemble, Samples } from "./ensemble-types-and-labels";
 import { parseRow } from "./parse-row";
 import { Pixels } from "./pixels";
 import { PredictionForRow } from "./prediction-for-row";

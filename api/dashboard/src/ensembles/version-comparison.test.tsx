@@ -1,8 +1,8 @@
 // The comparison of two versions: only on the same rows, with the better one named.
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService } from "../testing/service";
-import type { Ensemble, Evaluation } from "./ensemble";
+import { showWithService } from "../testing/component-test-setup";
+import type { Ensemble, Evaluation } from "./ensemble-types-and-labels";
 import { ENSEMBLE, FIGURES } from "./fixture";
 import { pairOf, VersionComparison } from "./version-comparison";
 

@@ -12,7 +12,7 @@ import { Panel } from "../widgets/panel";
 import { ScrollX } from "../widgets/scroll-x";
 import { Select } from "../widgets/select";
 import { attempt } from "../widgets/toast";
-import type { Ensemble, Evaluation, Figures } from "./ensemble";
+import type { Ensemble, Evaluation, Figures } from "./ensemble-types-and-labels";
 import { evaluate, isPending, useEvaluations } from "./queries";
 import { figure, formatChange, formatScore, metricOf, metricsOf } from "./score-metrics";
 

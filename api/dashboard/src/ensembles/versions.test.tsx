@@ -5,7 +5,7 @@ import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { keys } from "../query-keys";
 import { draftOf, versionHref } from "./draft";
-import type { Ensemble } from "./ensemble";
+import type { Ensemble } from "./ensemble-types-and-labels";
 import { ENSEMBLE } from "./fixture";
 import { parseEvaluationCsv } from "./parse-evaluation-csv";
 import { EvaluateForm } from "./request-evaluation";

@@ -14,7 +14,7 @@ import { ScrollX } from "../widgets/scroll-x";
 import { toast } from "../widgets/toast";
 import { useRunAction } from "./actions";
 import { versionHref } from "./draft";
-import { type Ensemble, RULES } from "./ensemble";
+import { type Ensemble, RULES } from "./ensemble-types-and-labels";
 import type { Action } from "./queries";
 
 const OVER = new Set(["stopped", "retired"]);

@@ -2,7 +2,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { BrowserNotifications, isStalled } from "./browser-notifications";
 import { NotifyButton } from "./notify-button";
 import { watchedSweeps, watchSweep } from "./watched-sweeps";

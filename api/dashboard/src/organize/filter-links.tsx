@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import type { Sweep } from "../sweep/sweep";
 import { CutName } from "../widgets/cut-name";
-import { listWith, projectTerm } from "./list-terms";
+import { listWith, projectTerm } from "./list-filter-terms";
 import "./organize.css";
 
 /** `most`: tags that are shown at once; the others after a click. */

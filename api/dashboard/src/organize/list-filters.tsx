@@ -1,7 +1,7 @@
 // Buttons and choices next to the filter of the list of sweeps: they set its terms.
 import { Select } from "../widgets/select";
 import { useProjects } from "./details";
-import { hasTerm, projectIn, toggled, withProject } from "./list-terms";
+import { hasTerm, projectIn, toggled, withProject } from "./list-filter-terms";
 import "./organize.css";
 
 const TOGGLES = [

@@ -2,12 +2,12 @@
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
-import { type Sent, showWithService } from "../testing/service";
-import { Description, firstLine } from "./description";
+import { type Sent, showWithService } from "../testing/component-test-setup";
 import { tagsOf } from "./details";
 import { changesOf, DetailsDialog } from "./details-dialog";
+import { Description, firstLine } from "./expandable-description";
 import { SweepLabels } from "./filter-links";
-import { hasTerm, projectIn, projectTerm, toggled, withProject } from "./list-terms";
+import { hasTerm, projectIn, projectTerm, toggled, withProject } from "./list-filter-terms";
 import { SweepDetails } from "./sweep-details";
 
 const SWEEP = sweepFixture({

@@ -2,7 +2,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import type { DeviceLine } from "../timeline/segments";
+import type { DeviceLine } from "../timeline/device-bars-and-gaps";
 import { DevicesPage } from "./devices";
 
 const NOW = Date.now() / 1000;

@@ -13,7 +13,7 @@ import { Reasons } from "../timeline/idle-reasons";
 import { type Fetched, useTimeline } from "../timeline/queries";
 import { TimelineView } from "../timeline/timeline";
 import { useViewState } from "../timeline/view-state";
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 import { useNow } from "../use-now";
 import { useSession } from "../use-session";
 import { Button } from "../widgets/button";

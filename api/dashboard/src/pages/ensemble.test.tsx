@@ -1,8 +1,8 @@
 // The page of one ensemble: its figures, its reason, unknown ensembles, and live health.
 import { screen } from "@testing-library/react";
-import type { Ensemble } from "../ensembles/ensemble";
+import type { Ensemble } from "../ensembles/ensemble-types-and-labels";
 import { ENSEMBLE, memberOf } from "../ensembles/fixture";
-import { showWithService, stubSize } from "../testing/service";
+import { showWithService, stubSize } from "../testing/component-test-setup";
 import { EnsemblePage } from "./ensemble";
 
 async function show(changes: Partial<Ensemble> = {}) {

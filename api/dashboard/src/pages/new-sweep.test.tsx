@@ -3,7 +3,7 @@ import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { EXAMPLES } from "../new-sweep/examples";
 import { clearStoredText } from "../new-sweep/sweep-file-draft";
-import { type Sent, showWithService } from "../testing/service";
+import { type Sent, showWithService } from "../testing/component-test-setup";
 import { NewSweepPage } from "./new-sweep";
 
 const READ = { document: {}, numbers: {}, problems: [], notes: [], samples: [], plan: null, wandb: false };

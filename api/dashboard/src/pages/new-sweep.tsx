@@ -10,7 +10,7 @@ import { SweepPreview } from "../new-sweep/parse-result";
 import { clearStoredText, storedText, storeText, useDraft } from "../new-sweep/sweep-file-draft";
 import { withSeeds } from "../new-sweep/sweep-file-from-trials";
 import { keys } from "../query-keys";
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 import { useIsViewer } from "../use-session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";

@@ -2,7 +2,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
-import { type Sent, showWithService } from "../testing/service";
+import { type Sent, showWithService } from "../testing/component-test-setup";
 import { SweepsPage } from "./sweeps";
 
 let sent: Sent[];

@@ -7,7 +7,7 @@ import { ListFilters } from "../organize/list-filters";
 import { keys } from "../query-keys";
 import { ACTIVE_STATES, type Sweep } from "../sweep/sweep";
 import { SweepsTable } from "../sweep/sweeps-table";
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 import { useIsViewer } from "../use-session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Icon } from "../widgets/icon";

@@ -9,9 +9,9 @@ import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, forma
 import { useFocus } from "../live";
 import { ruleOf } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
-import { samplerNote } from "../trials/sampler";
+import { samplerNote } from "../trials/parameter-origin-text";
 import { trialHref } from "../trials/trial-references";
-import { withQuery } from "../url";
+import { withQuery } from "../url-query-state";
 import { formatMegabytes } from "../usage/measures";
 import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";

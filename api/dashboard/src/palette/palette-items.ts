@@ -1,7 +1,7 @@
 // What the command palette offers for some words: actions of the page, then what the service has found.
 import type { Schemas } from "../api";
 import { shortcutsNow } from "../keyboard";
-import { listWith, projectTerm } from "../organize/list-terms";
+import { listWith, projectTerm } from "../organize/list-filter-terms";
 import { trialHref } from "../trials/trial-references";
 import { paletteActions } from "./palette-actions";
 

@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { useEffect, useState } from "react";
 import { basket, clear } from "../basket/basket";
 import { useKeys } from "../keyboard";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { Palette } from "./palette";
 import { usePaletteActions } from "./palette-actions";
 

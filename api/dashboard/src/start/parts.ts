@@ -1,7 +1,7 @@
 // The parts that pages and tabs consist of, each loaded on first use. Imports none of them, so that the start script
 // can load those of an address while the libraries load. A page takes its parts from one of the modules below this one.
-import { CHART_PARTS } from "./chart-parts";
-import { TAB_PARTS } from "./tab-parts";
+import { CHART_PARTS } from "./lazy-shared-charts";
+import { TAB_PARTS } from "./lazy-sweep-tabs";
 
 export const PARTS = {
   sweep: () => import("../pages/sweep/page"),

@@ -1,7 +1,7 @@
 // The dialog that extends a sweep: its request, its effect, its fields, and refusals.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { ExtendDialog, extensionOf } from "./extend";
 import { sweepFixture } from "./fixture";
 import type { Sweep } from "./sweep";

@@ -1,6 +1,6 @@
 // The list of sweeps as assistive technology reads it.
 import { screen } from "@testing-library/react";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { sweepFixture } from "./fixture";
 import { SweepsTable } from "./sweeps-table";
 

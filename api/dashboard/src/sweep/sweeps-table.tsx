@@ -10,7 +10,7 @@ import { Star } from "../organize/star";
 import { RelativeTime } from "../widgets/relative-time";
 import { StateBadge } from "../widgets/state-badge";
 import { BestValue } from "./best-value";
-import { afterText } from "./chain";
+import { afterText } from "./predecessors-and-successors";
 import { SweepProgress } from "./progress";
 import { reasonText, waitText } from "./state-reason";
 import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./sweep";

@@ -1,5 +1,5 @@
 // Draws the timeline by trial: one row per trial, from its wait in the queue to the end of its last attempt.
-import type { Size } from "../canvas";
+import type { Size } from "../auto-redraw-canvas";
 import { clockTicks } from "../charts/ticks";
 import { token } from "../theme";
 import { type Attempt, attemptsIn, endOf, leftQueue } from "./attempts";

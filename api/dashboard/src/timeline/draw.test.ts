@@ -1,6 +1,7 @@
 // Segments of the timeline: at a point, in view, and muted.
+
+import type { Bar, Gap } from "./device-bars-and-gaps";
 import { isMuted, type Lane, segmentAt, within } from "./draw";
-import type { Bar, Gap } from "./segments";
 
 function bar(start: number, end: number, more: Partial<Bar> = {}): Bar {
   return {

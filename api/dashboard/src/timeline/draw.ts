@@ -1,10 +1,10 @@
 // Draws the timeline: a lane per device with bars and gaps, the axis below; and finds the item at a point.
-import type { Draw } from "../canvas";
+import type { Draw } from "../auto-redraw-canvas";
 import { clockTicks } from "../charts/ticks";
 import { token } from "../theme";
+import type { Bar, Gap, Segment } from "./device-bars-and-gaps";
 import { gapInk, paintBar, paintGap, paintText } from "./segment-styles";
 import { reasonText } from "./segment-text";
-import type { Bar, Gap, Segment } from "./segments";
 import type { Span } from "./visible-span";
 
 export type Lane = { id: string; bars: Bar[]; gaps: Gap[] };

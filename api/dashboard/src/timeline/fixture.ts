@@ -1,6 +1,6 @@
 // Bars, gaps and device lines for timeline tests.
 import type { TrialTimeline } from "./attempts";
-import type { Bar, DeviceLine, Gap, Reason } from "./segments";
+import type { Bar, DeviceLine, Gap, Reason } from "./device-bars-and-gaps";
 
 export function barFixture(start: number, end: number, changes: Partial<Bar> = {}): Bar {
   return {

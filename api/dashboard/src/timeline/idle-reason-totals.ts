@@ -1,6 +1,7 @@
 // The reasons why devices were idle, added up over all of them. Pure.
+
+import { type DeviceLine, isIdleTime, type Reason } from "./device-bars-and-gaps";
 import { reasonText } from "./segment-text";
-import { type DeviceLine, isIdleTime, type Reason } from "./segments";
 
 /** The reasons of all devices, the longest first. */
 export function reasonsOfAll(lines: readonly DeviceLine[]): Reason[] {

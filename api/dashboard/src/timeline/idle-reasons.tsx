@@ -3,9 +3,9 @@ import { barFigure } from "../charts/bar-export";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
 import { formatCount, formatDuration, formatShare } from "../format";
+import { type DeviceLine, isIdleTime, type Reason } from "./device-bars-and-gaps";
 import { reasonsOfAll } from "./idle-reason-totals";
 import { GAP_KINDS, reasonText } from "./segment-text";
-import { type DeviceLine, isIdleTime, type Reason } from "./segments";
 
 const SHOWN = 8;
 

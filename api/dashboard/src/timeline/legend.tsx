@@ -1,11 +1,11 @@
 // The legend of colours and patterns, limited to those in view.
 import { useCallback } from "react";
-import { type Draw, useCanvas } from "../canvas";
+import { type Draw, useCanvas } from "../auto-redraw-canvas";
 import { stateStyle } from "../widgets/state-badge";
+import type { Bar, Why } from "./device-bars-and-gaps";
 import { isMuted, type Lane, within } from "./draw";
 import { paintBar, paintGap } from "./segment-styles";
 import { GAP_KINDS } from "./segment-text";
-import type { Bar, Why } from "./segments";
 import type { Span } from "./visible-span";
 
 const SWATCH = { width: 22, height: 14 };

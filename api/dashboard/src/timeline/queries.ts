@@ -4,7 +4,7 @@ import { api, done } from "../api";
 import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
 import type { TrialTimeline } from "./attempts";
-import type { Timeline } from "./segments";
+import type { Timeline } from "./device-bars-and-gaps";
 import type { Span } from "./visible-span";
 
 export type TimelineRequest = {

@@ -1,9 +1,9 @@
 // The canvas of the timeline: bars, gap patterns, labels that fit, lanes and the selection.
 import { recordingContext } from "../testing/recording-canvas";
+import type { Bar, Why } from "./device-bars-and-gaps";
 import { AXIS, drawing, type Scene } from "./draw";
 import { barFixture, gapFixture } from "./fixture";
 import { paintBar, paintGap, paintText } from "./segment-styles";
-import type { Bar, Why } from "./segments";
 
 const BOX = { x: 10, y: 5, width: 80, height: 16 };
 const barCalls = (changes: Partial<Bar>, muted = false, box = BOX) => {

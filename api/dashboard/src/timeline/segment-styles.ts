@@ -1,6 +1,6 @@
 // Styles of bars and gaps on the canvas: each gap reason has a colour and a pattern, so that colour is never the only cue.
 import { token } from "../theme";
-import type { Bar, Gap, Why } from "./segments";
+import type { Bar, Gap, Why } from "./device-bars-and-gaps";
 
 type Box = { x: number; y: number; width: number; height: number };
 type Pattern = "slant" | "back" | "cross" | "dots" | "lines" | "none";

@@ -4,9 +4,9 @@ import { formatCount, formatDuration, formatTime } from "../format";
 import { trialHref } from "../trials/trial-references";
 import { Empty } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
+import type { Segment } from "./device-bars-and-gaps";
 import { type Lane, within } from "./draw";
 import { barTitle, GAP_KINDS, mergedText, reasonText } from "./segment-text";
-import type { Segment } from "./segments";
 import type { Span } from "./visible-span";
 
 const SHOWN = 200;

@@ -1,6 +1,6 @@
 // The wording of the timeline: names of kinds of gaps, and descriptions of bars, gaps and reasons.
 import { formatCount, formatDuration, formatTime } from "../format";
-import type { Bar, Gap, Segment, Why } from "./segments";
+import type { Bar, Gap, Segment, Why } from "./device-bars-and-gaps";
 
 type GapLabel = { name: string; description: string };
 

@@ -3,10 +3,10 @@ import type { Figure, Rows } from "../charts/export-file";
 import type { LegendItem } from "../charts/legend";
 import { shortened } from "../format";
 import { token } from "../theme";
+import type { Segment, Why } from "./device-bars-and-gaps";
 import { AXIS, drawing, type Lane, within } from "./draw";
 import { barToken, paintGap } from "./segment-styles";
 import { GAP_KINDS, reasonText } from "./segment-text";
-import type { Segment, Why } from "./segments";
 import type { Span } from "./visible-span";
 
 const [WIDTH, NAME, LANE, CHAR] = [1000, 130, 30, 6.6]; // px

@@ -1,7 +1,7 @@
 // The timeline of devices: trials and gaps; zoom by dragging or keys, or switch to a table.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { ExportMenu } from "../charts/export";
 import { useConnection } from "../connection-status";
 import { formatShare, formatTime } from "../format";
@@ -11,11 +11,11 @@ import { useNow } from "../use-now";
 import { CutName } from "../widgets/cut-name";
 import { part } from "../widgets/lazy-part";
 import { Controls } from "./controls";
+import { barsOf, type DeviceLine, gapsOf, type Segment } from "./device-bars-and-gaps";
 import { AXIS, drawing, type Lane, segmentAt } from "./draw";
 import { Legend } from "./legend";
 import type { Fetched } from "./queries";
 import { SegmentTable } from "./segment-table";
-import { barsOf, type DeviceLine, gapsOf, type Segment } from "./segments";
 import { timelineFigure } from "./timeline-export";
 import { Tooltip, type TooltipTarget } from "./tooltip";
 import { useDebouncedSpan } from "./use-debounced-span";
@@ -24,7 +24,7 @@ import "./timeline.css";
 
 const DeviceUsage = part(
   "the usage of devices",
-  () => import("../usage/device-usage").then(module => module.DeviceUsage),
+  () => import("../usage/trial-usage-by-device").then(module => module.DeviceUsage),
   0,
 );
 const LIVE_S = 60; // a response up to this old counts as current

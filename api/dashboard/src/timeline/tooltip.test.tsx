@@ -1,8 +1,8 @@
 // The tooltip of the timeline: what a click does, and its place inside the chart.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import type { Segment } from "./device-bars-and-gaps";
 import { barFixture, gapFixture } from "./fixture";
-import type { Segment } from "./segments";
 import { Tooltip } from "./tooltip";
 
 function show(piece: Segment, pinned = false, x = 50, width = 800) {

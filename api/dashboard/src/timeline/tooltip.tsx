@@ -1,8 +1,8 @@
 // The tooltip of a timeline item: the trial, or the reason for the gap.
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import type { Segment } from "./device-bars-and-gaps";
 import { barTitle, GAP_KINDS, reasonText, spanText } from "./segment-text";
-import type { Segment } from "./segments";
 
 export type TooltipTarget = { piece: Segment; device: string; x: number; y: number; pinned: boolean };
 

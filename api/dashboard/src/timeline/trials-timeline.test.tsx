@@ -2,8 +2,8 @@
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { csvOf } from "../charts/export-file";
+import { stubSize } from "../testing/component-test-setup";
 import { recordingContext } from "../testing/recording-canvas";
-import { stubSize } from "../testing/service";
 import { attemptsOf, rowCount, spanOf } from "./attempts";
 import { AXIS, drawAttempts, GUTTER } from "./draw-attempts";
 import { timelineFixture } from "./fixture";

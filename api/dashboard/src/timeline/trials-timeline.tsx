@@ -1,7 +1,7 @@
 // The timeline by trial: all trials at once, or rows to scroll through; each attempt is described and opens its trial.
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { ExportMenu } from "../charts/export";
 import { Legend } from "../charts/legend";
 import { formatCount } from "../format";

@@ -1,5 +1,5 @@
 // The visible span and the view mode of the timeline, in the URL.
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 import type { Span } from "./visible-span";
 
 export type ViewState = {

@@ -8,8 +8,8 @@ import { CutName } from "../widgets/cut-name";
 import { StateBadge } from "../widgets/state-badge";
 import { MetricCell } from "./metric-cell";
 import { FIGURE_NAMES, figureOf, type MetricFigure } from "./metric-summary-columns";
-import { type Choice, samplerText } from "./sampler";
-import { constantsOf, isNumeric } from "./sweep-parameters";
+import { constantsOf, isNumeric } from "./objectives-and-parameters";
+import { type Choice, samplerText } from "./parameter-origin-text";
 import { trialHref } from "./trial-references";
 import type { Row } from "./use-table-windows";
 

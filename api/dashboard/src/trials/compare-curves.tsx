@@ -7,7 +7,7 @@ import { Curves } from "../charts/curves";
 import { useFreshness } from "../charts/queries";
 import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { Checkbox } from "../widgets/checkbox";
 import { MetricPicker } from "../widgets/combobox";
 import { Panel } from "../widgets/panel";

@@ -9,7 +9,7 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { StateBadge } from "../widgets/state-badge";
 import "./compare-table.css";
-import { samplerText } from "./sampler";
+import { samplerText } from "./parameter-origin-text";
 import { trialHref } from "./trial-references";
 
 export type Trial = Schemas["TrialDetail"];

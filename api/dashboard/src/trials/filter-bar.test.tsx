@@ -3,7 +3,7 @@ import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useKeyboard } from "../keyboard";
 import { sweepFixture } from "../sweep/fixture";
-import { type Sent, showWithService } from "../testing/service";
+import { type Sent, showWithService } from "../testing/component-test-setup";
 import { FilterBar, useFilterError } from "./filter-bar";
 
 const SPEC = {

@@ -10,7 +10,7 @@ import { stateStyle } from "../widgets/state-badge";
 import { STATES } from "./filter-fields";
 import { suggest } from "./filter-suggestions";
 import { termsOn, withTerm } from "./filter-terms";
-import { filterNamesOf } from "./sweep-parameters";
+import { filterNamesOf } from "./objectives-and-parameters";
 import { useMetricNames } from "./use-metric-names";
 import { useTableView } from "./use-table-view";
 import { useFilterCount } from "./use-table-windows";

@@ -10,7 +10,7 @@ import { keys } from "../query-keys";
 import { select, useSelection } from "../selection";
 import { restartWarning } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
-import { withQuery } from "../url";
+import { withQuery } from "../url-query-state";
 import { useCanEdit } from "../use-session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";

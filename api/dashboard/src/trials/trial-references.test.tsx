@@ -1,6 +1,6 @@
 // Trials in addresses: names, ids of earlier versions, and which of them need a request.
 import { screen } from "@testing-library/react";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { nameOf, namesIn, type TrialName, trialHref, useNamedTrials } from "./trial-references";
 
 const TRIALS: TrialName[] = [

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { api, done, type Schemas } from "../api";
 import { keys } from "../query-keys";
-import { setQuery, useQueryState } from "../url";
+import { setQuery, useQueryState } from "../url-query-state";
 
 export type TrialName = Schemas["TrialNameView"];
 

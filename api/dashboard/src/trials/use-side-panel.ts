@@ -1,6 +1,6 @@
 // Which trial the side panel of the table shows: it is in the URL, and follows the row with the keyboard cursor.
 import { useEffect, useState } from "react";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import type { Row, Trials } from "./use-table-windows";
 
 type Shown = { id: number; number: number };

@@ -1,5 +1,5 @@
 // What the table of trials shows, from the URL.
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { chosenFigures } from "./chosen-columns";
 import { BEST_FIRST, type View } from "./table-query";
 

@@ -2,12 +2,12 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { Trial } from "../pages/trial/queries";
+import { showWithService, stubSize } from "../testing/component-test-setup";
 import { recordingContext } from "../testing/recording-canvas";
-import { showWithService, stubSize } from "../testing/service";
-import { DeviceUsage, drawLane } from "./device-usage";
 import { formatMeasure, formatMegabytes, pointsOf } from "./measures";
 import type { Samples } from "./queries";
 import { Resources } from "./trial-resources";
+import { DeviceUsage, drawLane } from "./trial-usage-by-device";
 
 const samples = (memory: number[], more: Partial<Samples> = {}): Samples => {
   const none = memory.map(() => null);

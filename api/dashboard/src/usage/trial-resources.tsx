@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react";
 import { formatDuration } from "../format";
 import type { Attempt, Trial } from "../pages/trial/queries";
-import { useQueryState } from "../url";
+import { useQueryState } from "../url-query-state";
 import { Panel } from "../widgets/panel";
 import { QueryResult } from "../widgets/query-states";
 import { Select } from "../widgets/select";

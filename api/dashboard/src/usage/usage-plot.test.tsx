@@ -2,8 +2,8 @@
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ExportKind, Figure, Rows } from "../charts/export-file";
+import { stubSize } from "../testing/component-test-setup";
 import { recordingContext } from "../testing/recording-canvas";
-import { stubSize } from "../testing/service";
 import { MEASURES, type Measure, type Point } from "./measures";
 import { UsagePlot } from "./usage-plot";
 

@@ -1,12 +1,12 @@
 // One measure of an attempt over time, with its limit; the charts of a group share the pointer.
 import { type PointerEvent, useCallback, useMemo, useRef } from "react";
-import { useCanvas, useSize } from "../canvas";
+import { useCanvas, useSize } from "../auto-redraw-canvas";
 import { type Axis, numberAt, numberAxis, placeOn, withRoom } from "../charts/axis";
 import { nearestIndex } from "../charts/curve-values";
 import { ExportMenu } from "../charts/export";
 import type { Figure } from "../charts/export-file";
-import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../charts/frame";
 import type { LegendItem } from "../charts/legend";
+import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../charts/plot-area-and-grid";
 import { formatDuration } from "../format";
 import { SERIES, token } from "../theme";
 import { describeMeasure, formatMeasure, type Measure, type Point } from "./measures";

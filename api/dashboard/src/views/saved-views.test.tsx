@@ -2,7 +2,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../sweep/fixture";
-import { showWithService } from "../testing/service";
+import { showWithService } from "../testing/component-test-setup";
 import { SavedViews } from "./saved-views";
 import { hrefOf, isShown, type SavedView, stateOf } from "./views";
 

@@ -1,6 +1,6 @@
 // A horizontally scrollable area, focusable by keyboard if its content is wider than it is.
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
-import { useSize } from "../canvas";
+import { useSize } from "../auto-redraw-canvas";
 import "./scroll-x.css";
 
 export function ScrollX({ label, children }: { label: string; children: ReactNode }) {

@@ -13,9 +13,9 @@ from torch import nn
 
 from podium.ensemble.worker import plan_selection, plan_transfer
 from podium.ensemble.worker.execution_plans import RECORDED, Plan
-from podium.ensemble.worker.fx_tracing import STANDARD_NAMES, RecordedProgram
 from podium.ensemble.worker.in_graph_network import InGraphNetwork
 from podium.ensemble.worker.plan_selection import SIZES, GroupChoices, NetworkChoices, PlanChoice
+from podium.ensemble.worker.tensor_graph_recording import STANDARD_NAMES, RecordedProgram
 from tests.networks import CPU, ROWS, network, placed, traced_network
 
 ANY_PLAN = (Plan.STACKED, *RECORDED)

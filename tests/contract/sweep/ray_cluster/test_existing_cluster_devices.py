@@ -10,16 +10,16 @@ import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
-from podium.sweep.ray_cluster import existing_cluster_devices, node_supervisors
+from podium.sweep.ray_cluster import existing_cluster_devices, node_services_actor_manager
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
 from podium.sweep.ray_cluster.node_services_actor import supervisor_name
-from podium.sweep.ray_cluster.node_supervisors import HeadAccess
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.node_services_actor_manager import HeadAccess
+from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.package_versions import versions
 from podium.sweep.values.errors import DatabaseError, FencedError
-from podium.sweep.values.refused_node import RefusedNode
+from podium.sweep.values.excluded_ray_node import RefusedNode
 
 NODES = {"id-b": ClusterNode("id-b", "b", 4, 0)}
 Answer = SupervisedNode | str | Exception | tuple[str, dict[str, str]]
@@ -48,7 +48,7 @@ class FakeRay:
         self.now_s = 0.0
         self.shown: list[dict[str, RefusedNode]] = []
         self.show_error: DatabaseError | None = None
-        monkeypatch.setattr(node_supervisors, "list_named_actors", lambda: [supervisor_name("id-b", "b")])
+        monkeypatch.setattr(node_services_actor_manager, "list_named_actors", lambda: [supervisor_name("id-b", "b")])
         monkeypatch.setattr(existing_cluster_devices, "draining_nodes", frozenset)
         monkeypatch.setattr(ray, "get_actor", lambda _: self.supervisor)
         monkeypatch.setattr(ray, "wait", lambda references, **_: (references, []))

@@ -17,11 +17,11 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError
 
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.protocol.scheduler_slot_messages import SlotDescription, decode_commands
 from podium.sweep.protocol.slot_commands import StopAttempt
-from podium.sweep.protocol.slot_messages import SlotDescription, decode_commands
 from podium.sweep.ray_cluster import own_cluster_devices, ray_slots
 from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
-from podium.sweep.ray_cluster.ray_nodes import ClusterNode
+from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.ray_cluster.ray_slots import RaySlots, SlotTimings
 from podium.sweep.runtime.layout import DataDirectory

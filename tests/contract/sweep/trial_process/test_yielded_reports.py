@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from podium.sweep.trial_process.user_code import report_values
+from podium.sweep.trial_process.user_function_runner import report_values
 
 
 class FakeTrial(SimpleNamespace):

@@ -7,7 +7,7 @@ import torch
 
 from podium.sweep.values.failure_cause_detection import cause_of
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.returned_values import returned_values
+from podium.sweep.values.return_value_conversion import returned_values
 
 OUT_OF_MEMORY = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"
 

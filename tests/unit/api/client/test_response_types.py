@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from podium.api.client import (
-    curve_grid_responses,
     device_responses,
     ensemble_responses,
     ensemble_traffic_and_drift_responses,
+    multi_metric_curve_responses,
     node_responses,
     sweep_organization_responses,
     sweep_responses,
@@ -24,18 +24,18 @@ from podium.api.rest.access.token_routes import NewTokenView, TokenView
 from podium.api.rest.devices.node_routes import NodeView, RemovedNodeView
 from podium.api.rest.ensembles import drift_routes, traffic_and_event_routes
 from podium.api.rest.ensembles import ensemble_schemas as ensembles
-from podium.api.rest.ensembles.prediction_schemas import MemberPartView, PredictionView
+from podium.api.rest.ensembles.prediction_openapi_schemas import MemberPartView, PredictionView
 from podium.api.rest.ensembles.score_schemas import ResultView
 from podium.api.rest.quick_search_routes import FoundView
 from podium.api.rest.schemas import device_schemas, sweep_schemas, trial_schemas
-from podium.api.rest.sweeps import curve_grid_routes as curve_grid
 from podium.api.rest.sweeps import failure_routes
+from podium.api.rest.sweeps import multi_metric_curve_routes as multi_metric_curve_routes
 from podium.api.rest.sweeps.comparison_routes import HistoryView, ImprovementView, JoinedTrialView
 from podium.api.rest.sweeps.saved_view_routes import SavedViewView
 from podium.api.rest.sweeps.sweep_metadata_routes import ProjectView
-from podium.api.rest.trials.trial_preview_routes import LoggedImageView
+from podium.api.rest.trials.trial_file_preview_routes import LoggedImageView
 from podium.ensemble.scoring.calibration_error import ReliabilityBin
-from podium.ensemble.scoring.missing_member_scores import Degradation, SizeScores, SubsetScores
+from podium.ensemble.scoring.missing_members_and_quorum import Degradation, SizeScores, SubsetScores
 from podium.ensemble.scoring.predictor_comparison import McNemar
 
 PAIRS: list[tuple[Any, Any]] = [
@@ -44,13 +44,13 @@ PAIRS: list[tuple[Any, Any]] = [
     (ensemble_traffic_and_drift_responses.EnsembleEvent, traffic_and_event_routes.EnsembleEventView),
     (ensemble_traffic_and_drift_responses.FeatureDriftInfo, drift_routes.FeatureDriftView),
     (ensemble_traffic_and_drift_responses.DriftInfo, drift_routes.DriftView),
-    (curve_grid_responses.MetricNameInfo, curve_grid.MetricNameView),
-    (curve_grid_responses.CurveGridInfo, curve_grid.CurveGridView),
-    (curve_grid_responses.ShownTrialInfo, curve_grid.ShownTrialView),
-    (curve_grid_responses.PanelInfo, curve_grid.PanelView),
-    (curve_grid_responses.LineInfo, curve_grid.LineView),
-    (curve_grid_responses.BandInfo, curve_grid.BandView),
-    (curve_grid_responses.MarkInfo, curve_grid.MarkView),
+    (multi_metric_curve_responses.MetricNameInfo, multi_metric_curve_routes.MetricNameView),
+    (multi_metric_curve_responses.CurveGridInfo, multi_metric_curve_routes.CurveGridView),
+    (multi_metric_curve_responses.ShownTrialInfo, multi_metric_curve_routes.ShownTrialView),
+    (multi_metric_curve_responses.PanelInfo, multi_metric_curve_routes.PanelView),
+    (multi_metric_curve_responses.LineInfo, multi_metric_curve_routes.LineView),
+    (multi_metric_curve_responses.BandInfo, multi_metric_curve_routes.BandView),
+    (multi_metric_curve_responses.MarkInfo, multi_metric_curve_routes.MarkView),
     (sweep_responses.BestTrialInfo, sweep_schemas.BestView),
     (sweep_responses.WarmStartInfo, sweep_schemas.WarmStartView),
     (sweep_responses.SpendingInfo, sweep_schemas.SpendingView),

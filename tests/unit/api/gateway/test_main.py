@@ -18,7 +18,7 @@ from fastapi import FastAPI, HTTPException, Request
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from podium.api.gateway import prediction_routes
+from podium.api.gateway import podium_format_prediction_routes
 from podium.api.gateway.main import follow_database
 from podium.api.http.authentication import Authenticator
 from podium.api.http.request_body import IncomingBodies, read_body
@@ -363,7 +363,7 @@ def test_large_rows_and_answers_are_processed_outside_the_event_loop(
         found.append(large)
         return work()
 
-    monkeypatch.setattr(prediction_routes, "run_in_thread_if", run_in_thread_if)
+    monkeypatch.setattr(podium_format_prediction_routes, "run_in_thread_if", run_in_thread_if)
     for rows in (1, 8_192):
         body = {"inputs": [[1 / 3] * FEATURES] * rows}  # 16 digits each: 450 KB at most
         assert gateway.post(URL, json=body).status_code == 200

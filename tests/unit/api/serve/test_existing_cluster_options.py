@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.serve.existing_cluster_options import existing_cluster
-from podium.sweep.runtime.existing_cluster import IDLE_RELEASE_S, MAX_SLOTS, ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import IDLE_RELEASE_S, MAX_SLOTS, ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

@@ -11,7 +11,7 @@ import pytest
 from podium.api.serve import leadership_process
 from podium.db.stores.leader_election import LeaderState
 from podium.sweep.ray_cluster import ray_cluster_id
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

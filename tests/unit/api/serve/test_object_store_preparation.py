@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.serve import object_store_preparation
 from podium.sweep.file_store.object_store_check import MARK, ObjectStoreCheck, check
-from podium.sweep.file_store.object_store_config import ObjectStoreConfig, recorded
+from podium.sweep.file_store.recorded_object_store_config import ObjectStoreConfig, recorded
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError, ServiceError
 

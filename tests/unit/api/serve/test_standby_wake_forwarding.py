@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.serve.standby_wake_forwarding import WakeForwarding
 from podium.db.schema.postgres_database import PostgresDatabase, session_name
-from podium.sweep.runtime.component_lifecycle import wake_component
+from podium.sweep.runtime.component_startup_and_heartbeats import wake_component
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.postgres_server import ADMIN, PostgresServer, postgres_server
 

@@ -11,7 +11,7 @@ import pytest
 
 from podium.api.http.service_context import ServiceContext
 from podium.api.use_cases.sweep_prerequisite_checks import check_sweep
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.spec.sweep_spec import parse_spec
 from podium.sweep.values.errors import InvalidSpecError
 from tests.service_rig import ServiceRig

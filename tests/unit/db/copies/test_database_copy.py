@@ -240,7 +240,7 @@ def test_unfinished_copy_in_a_file_is_refused(unfinished: DataDirectory, tmp_pat
 
 
 def test_unfinished_copy_in_postgres_is_refused(path: Path, postgres: Database) -> None:
-    from podium.db.schema.postgres_migration import migrate_postgres
+    from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 
     source = Place(open_sqlite(path), "the source")
     with pytest.raises(_InterruptedError):

@@ -16,7 +16,7 @@ from podium.db.schema.database_binding import is_postgres, recorded, url_file_of
 from podium.db.schema.migrate import migrate
 from podium.db.schema.open_database import open_database_of
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import migrate_postgres
+from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from podium.db.schema.prepare_database import prepare
 from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.sweep.runtime.layout import DataDirectory

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from podium.db.queries import service_name
+from podium.db.queries import random_service_name
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database, open_database_of
 from podium.db.schema.prepare_database import prepare
@@ -26,7 +26,7 @@ NAME = "podium_opened"
 
 def _name(database: Database) -> str:
     with database.read() as connection:
-        found = service_name.read(connection)
+        found = random_service_name.read(connection)
     database.close()
     return found
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import migrate_postgres
+from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.runtime import fail_points

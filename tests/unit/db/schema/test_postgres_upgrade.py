@@ -13,7 +13,7 @@ from sqlalchemy import inspect, text
 from podium.db.integrity import postgres_check, row_checks
 from podium.db.schema.migrate import MigrationResult
 from podium.db.schema.postgres_database import PostgresDatabase
-from podium.db.schema.postgres_migration import migrate_postgres
+from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from podium.db.schema.schema_version import newest_schema
 from podium.db.schema.tables import metadata
 from tests.databases import open_sqlite

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from podium.db.schema import lock_holders, sqlite_errors
+from podium.db.schema import file_lock_holders, sqlite_errors
 from podium.db.schema.database import Database
 from podium.db.schema.integrity_check import check
 from podium.db.schema.migrate import migrate
@@ -75,7 +75,7 @@ def test_process_name_need_not_be_valid_utf8(tmp_path: Path) -> None:
     (tmp_path / "locks").write_text(f"1: POSIX  ADVISORY  WRITE 1 {device}:{file.st_ino} 0 EOF\n")
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "comm").write_bytes(b"caf\xc3\n")
-    assert lock_holders.holders(database, proc=tmp_path) == ["caf\N{REPLACEMENT CHARACTER} (process 1)"]
+    assert file_lock_holders.holders(database, proc=tmp_path) == ["caf\N{REPLACEMENT CHARACTER} (process 1)"]
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import NotFoundError
+from podium.sweep.values.excluded_ray_node import RefusedNode
 from podium.sweep.values.node_state_from_report import SILENT_AFTER_S, NodeState
-from podium.sweep.values.refused_node import RefusedNode
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 from tests.node_reports import node_report

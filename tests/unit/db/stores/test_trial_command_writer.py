@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.db.queries import pending_trial_commands
+from podium.db.queries import pending_client_requests
 from podium.db.stores import sweep_command_writer, sweeps, trial_command_writer, trial_reader
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
@@ -30,9 +30,10 @@ def test_scheduler_reads_the_requests(service: ServiceRig) -> None:
         trial_command_writer.command_trial(connection, trial_id, TrialCommand.STOP, AT)
         added, _ = trial_command_writer.clone(connection, trial_id, {"lr": 0.02}, AT)
         assert [
-            (command.trial.trial_id, command.request) for command in pending_trial_commands.pending_requests(connection)
+            (command.trial.trial_id, command.request)
+            for command in pending_client_requests.pending_requests(connection)
         ] == [(trial_id, TrialRequest.STOP)]
-        assert [(item.enqueued_id, item.params) for item in pending_trial_commands.enqueued(connection)] == [
+        assert [(item.enqueued_id, item.params) for item in pending_client_requests.enqueued(connection)] == [
             (added.id, {"lr": 0.02})
         ]
 
@@ -51,4 +52,4 @@ def test_refused_request_writes_nothing(service: ServiceRig) -> None:
         sweep_command_writer.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:
         assert (sweeps.get(connection, sweep_id), trial_reader.get(connection, trial_id)) == before
-        assert pending_trial_commands.enqueued(connection) == ()
+        assert pending_client_requests.enqueued(connection) == ()

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
-from podium.api.gateway.prediction_routes import REFUSALS
+from podium.api.gateway.podium_format_prediction_routes import REFUSALS
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_reply, pack_requests, unpack_replies
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits

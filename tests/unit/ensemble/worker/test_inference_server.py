@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_requests, unpack_replies
-from podium.ensemble.worker import persistent_failures
+from podium.ensemble.worker import failing_network_detector
+from podium.ensemble.worker.failing_network_detector import FailureTracker
 from podium.ensemble.worker.inference_server import CRASH_EXIT_CODE, WorkerLimits, WorkerServer
 from podium.ensemble.worker.input_queue import QueueCounts
 from podium.ensemble.worker.neural_network_interface import NetworkOutputs
-from podium.ensemble.worker.persistent_failures import FailureTracker
 from tests.ensemble_fakes import FakeNetwork, probabilities
 from tests.fakes import FakeClock
 from tests.message_client import PATIENCE_S, MessageClient
@@ -669,7 +669,7 @@ def test_network_that_fails_on_every_input_ends_the_process(
     server = WorkerServer(f"unix:{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, failures=FailureTracker(0.0))
     server.start()
     client = Client(f"unix:{tmp_path / 'm'}")
-    for _ in range(persistent_failures.MIN_FAILURES):
+    for _ in range(failing_network_detector.MIN_FAILURES):
         assert not tried.is_set()
         client.send()
         assert client.reply().status == "error"
@@ -699,7 +699,7 @@ def test_network_is_checked_with_a_known_row(
     )
     server.start()
     client = Client(f"unix:{tmp_path / 'm'}")
-    for _ in range(persistent_failures.MIN_FAILURES + 1):
+    for _ in range(failing_network_detector.MIN_FAILURES + 1):
         client.send()
         assert client.reply().status == "error"
     assert tried.is_set() and not ended.is_set()
@@ -719,9 +719,8 @@ def test_network_is_suspected_after_enough_failures_over_time_without_success(
             row.clear()
         else:
             row.append(now_s)
-            enough = (
-                len(row) >= persistent_failures.MIN_FAILURES and now_s - row[0] >= persistent_failures.MIN_FAILING_S
-            )
+            lasts = now_s - row[0] >= failing_network_detector.MIN_FAILING_S
+            enough = len(row) >= failing_network_detector.MIN_FAILURES and lasts
             assert tracker.record_failure(now_s) == enough
 
 

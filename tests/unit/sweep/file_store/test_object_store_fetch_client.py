@@ -12,11 +12,11 @@ import pytest
 from safetensors.numpy import save
 
 from podium.sweep.file_store import object_store_fetch_client
-from podium.sweep.file_store.artifact_cache import ArtifactCache
 from podium.sweep.file_store.object_store import ObjectFileStore
-from podium.sweep.file_store.object_store_config import ObjectStoreConfig
+from podium.sweep.file_store.object_store_downloader import ArtifactCache
 from podium.sweep.file_store.object_store_fetch_server import ArtifactServer
 from podium.sweep.file_store.object_store_url import ArtifactUrl
+from podium.sweep.file_store.recorded_object_store_config import ObjectStoreConfig
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import FileStoreError
 

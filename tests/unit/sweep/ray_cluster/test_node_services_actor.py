@@ -15,7 +15,7 @@ from podium.sweep.ray_cluster.node_services_actor import (
     supervisor_name,
 )
 from podium.sweep.ray_cluster.ray_slot_actor import RaySlot, SlotPlace, SupervisedNode
-from podium.sweep.runtime.serve_environment import WITHHOLD_CREDENTIALS, user_environment, without_ray
+from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS, user_environment, without_ray
 from podium.sweep.values.errors import DataDirectoryError
 
 SETTINGS = NodeSupervisorSettings("podium-abc", "b", "10.0.0.7", 0, "", "https://10.0.0.5:8302", "secret", "PEM", 660.0)

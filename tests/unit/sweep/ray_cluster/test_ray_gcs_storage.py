@@ -11,7 +11,7 @@ import pytest
 
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S, ensure_token, environment
 from podium.sweep.ray_cluster.ray_gcs_storage import RayStore
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 

@@ -10,7 +10,7 @@ from ray._private.parameter import RayParams
 
 from podium.sweep.ray_cluster import zero_resource_raylet
 from podium.sweep.ray_cluster.ray_head_process import LeanNode, parameters
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.service_settings import DevicePlan, ServiceSettings
 from podium.sweep.values.errors import ServiceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from podium.sweep.runtime.component_lifecycle import on_wake, wake_gateways
+from podium.sweep.runtime.component_startup_and_heartbeats import on_wake, wake_gateways
 from podium.sweep.runtime.service_settings import ServiceSettings
 
 TIMEOUT_S = 10.0

@@ -30,9 +30,9 @@ from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.attempt_event_handler import EVENT_HANDLERS
+from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.command_handler import CommandHandler
 from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, resolve_orphans, suspend
-from podium.sweep.scheduling.decision import Decision, Instant
 from podium.sweep.scheduling.disk_space_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import (
@@ -221,7 +221,7 @@ def test_every_message_and_event_has_a_handler() -> None:
 
 OWNERS = [
     *pure_modules(SCHEDULING),
-    *(SCHEDULING / f"{name}.py" for name in ("scheduler", "search_action_executor", "change_buffer")),
+    *(SCHEDULING / f"{name}.py" for name in ("scheduler", "search_and_cleanup_executor", "change_buffer")),
 ]
 
 
@@ -235,13 +235,13 @@ def test_decisions_are_pure() -> None:
     pure = {path.stem for path in pure_modules(SCHEDULING)}
     assert {
         "decide",
-        "decision",
+        "changes_and_actions",
         "scheduler_state",
         "attempt_event_handler",
         "command_handler",
         "trial_placement",
     } <= pure
-    assert not pure & {"scheduler", "search_action_executor", "change_buffer"}
+    assert not pure & {"scheduler", "search_and_cleanup_executor", "change_buffer"}
 
 
 def test_scheduler_loop_is_under_300_lines() -> None:

@@ -23,7 +23,7 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.weights_removal_lock import hold_weights, try_lock_weights
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.file_cleanup import CleanupThread
+from podium.sweep.scheduling.file_cleanup_thread import CleanupThread
 from podium.sweep.scheduling.retention_cleanup import Retention
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError

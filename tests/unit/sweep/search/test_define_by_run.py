@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.lifecycle.allowed_commands import cloned_params
-from podium.sweep.scheduling.past_trials import past_trials
+from podium.sweep.scheduling.past_trials_for_search import past_trials
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from podium.sweep.search.non_optuna_random_draws import draw
 from podium.sweep.search.optuna_distributions import distribution_of
-from podium.sweep.search.random_draws import draw
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json

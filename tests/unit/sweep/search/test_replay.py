@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
-from podium.sweep.scheduling.past_trials import past_trials
+from podium.sweep.scheduling.past_trials_for_search import past_trials
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PastTrial

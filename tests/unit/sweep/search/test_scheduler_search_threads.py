@@ -25,11 +25,11 @@ from podium.sweep.protocol.search_process_messages import (
     decode_reply,
     encode_request,
 )
-from podium.sweep.search.proposal_trial_limits import LIMITS, SearchLimits
 from podium.sweep.search.scheduler_search_threads import MAX_SHOWN, SearchThread
 from podium.sweep.search.search_client import OnMessage, ProcessMessage, opening_lines
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
+from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, TrialPlan
 from podium.sweep.values.states import TrialState

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.search import samplers
-from podium.sweep.search.proposal_trial_limits import SearchLimits
 from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
+from podium.sweep.search.trials_bounding_proposal_time import SearchLimits
 from podium.sweep.spec import search_method_registry
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.assignment import Params

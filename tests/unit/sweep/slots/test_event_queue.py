@@ -8,7 +8,7 @@ from podium.sweep.protocol.message_limits import (
     MAX_EVENTS,
     MAX_EVENTS_PER_CALL,
 )
-from podium.sweep.protocol.slot_messages import decode_events
+from podium.sweep.protocol.scheduler_slot_messages import decode_events
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.values.assignment import AttemptKey
 from podium.sweep.values.slot_events import Logged, Reported

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from podium.sweep.spec import early_termination
 from podium.sweep.spec.json_schema import sweep_schema
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.specfile.code_check import check_code
 from podium.sweep.specfile.document_parser import read_document
+from podium.sweep.specfile.program_existence_check import check_code
 from podium.sweep.specfile.spec_file import read_sweep_file
 from podium.sweep.specfile.wandb_file import is_wandb
 from tests.commands import Podium

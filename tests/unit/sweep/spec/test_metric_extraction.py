@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from podium.sweep.spec.metric_extraction import MAX_LINE, MetricExtractor, invalid_pattern_reason
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
-from podium.sweep.trial_process.output_lines import LineSplitter
 from podium.sweep.trial_process.script_metrics_file import MAX_JSON_LINE, JsonLines
+from podium.sweep.trial_process.script_output_lines import LineSplitter
 from podium.sweep.values.errors import BadReportError, InvalidSpecError
 from tests.specs import document
 

@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.protocol.slot_commands import PruneAnswer, StudyAnswer, TrialAnswer
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, StudyDirection
-from podium.sweep.trial_process.slot_answers import SlotAnswers
+from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.study_handle import Study
 from podium.sweep.values.assignment import Assignment, AttemptKey

@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { basket, clear, count, idsIn, MOST, remove } from "../../basket/basket";
 import { ChartsOf } from "../../charts/export-subject";
 import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-references";
-import { setQuery, useQueryState } from "../../url";
+import { setQuery, useQueryState } from "../../url-query-state";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { PageHead } from "../../widgets/page-head";

@@ -9,8 +9,8 @@ import type { ImportanceView } from "../../charts/importance";
 import { outcomeAxes, type Points } from "../../charts/trial-columns";
 import type { Brushing } from "../../charts/use-debounced-brushes";
 import { sweepFixture } from "../../sweep/fixture";
+import { showWithService, stubSize } from "../../testing/component-test-setup";
 import { pick } from "../../testing/pick";
-import { showWithService, stubSize } from "../../testing/service";
 import {
   axisKeys,
   ContourPanel,

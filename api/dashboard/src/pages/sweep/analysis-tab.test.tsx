@@ -3,8 +3,8 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { axisView, pointsOf } from "../../charts/fixture";
 import type { Points } from "../../charts/trial-columns";
+import { showWithService, stubSize } from "../../testing/component-test-setup";
 import { pick } from "../../testing/pick";
-import { showWithService, stubSize } from "../../testing/service";
 import { AnalysisTab } from "./analysis-tab";
 
 const POINTS = pointsOf(

@@ -9,7 +9,7 @@ import { type Brushing, useDebouncedBrushes } from "../../charts/use-debounced-b
 import { formatCount } from "../../format";
 import { figureOf, figureOptions } from "../../trials/metric-summary-columns";
 import { useMetricNames } from "../../trials/use-metric-names";
-import { setQuery, useQueryState } from "../../url";
+import { setQuery, useQueryState } from "../../url-query-state";
 import { Button } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
 import { MetricPicker } from "../../widgets/combobox";

@@ -14,7 +14,7 @@ import { CompareMetrics } from "../../trials/compare-metrics";
 import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { nameOf, useNamedTrials } from "../../trials/trial-references";
-import { setQuery, useQueryState } from "../../url";
+import { setQuery, useQueryState } from "../../url-query-state";
 import { ButtonLink } from "../../widgets/button";
 import { Checkbox } from "../../widgets/checkbox";
 import { PageHead } from "../../widgets/page-head";

@@ -2,7 +2,7 @@
 import { screen, within } from "@testing-library/react";
 import { sweepFixture } from "../../sweep/fixture";
 import type { Sweep } from "../../sweep/sweep";
-import { showWithService } from "../../testing/service";
+import { showWithService } from "../../testing/component-test-setup";
 import { ConfigurationTab } from "./configuration-tab";
 
 const HASH = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

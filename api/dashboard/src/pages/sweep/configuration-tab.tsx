@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { api, done } from "../../api";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../../format";
 import { keys } from "../../query-keys";
-import { spaceOf } from "../../sweep/space-rows";
+import { spaceOf } from "../../sweep/search-space-text";
 import { asBlock, type Sweep, trialsText } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { ButtonLink } from "../../widgets/button";

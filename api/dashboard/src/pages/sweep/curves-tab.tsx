@@ -1,10 +1,10 @@
 // The curves of a sweep's trials: a grid of all metrics, loaded when the tab is opened.
 import { useFreshness } from "../../charts/queries";
-import { CHART_PARTS } from "../../start/chart-parts";
+import { CHART_PARTS } from "../../start/lazy-shared-charts";
 import { ENDED_STATES } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
-import { setQuery, useQueryState } from "../../url";
+import { setQuery, useQueryState } from "../../url-query-state";
 import { Button } from "../../widgets/button";
 import { part } from "../../widgets/lazy-part";
 import { Panel } from "../../widgets/panel";

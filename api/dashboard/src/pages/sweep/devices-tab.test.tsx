@@ -1,7 +1,7 @@
 // The devices of a sweep: utilization, other sweeps, and what the filter mutes.
 import { screen } from "@testing-library/react";
 import { pointsOf } from "../../charts/fixture";
-import { showWithService } from "../../testing/service";
+import { showWithService } from "../../testing/component-test-setup";
 import { lineFixture } from "../../timeline/fixture";
 import { DevicesTab } from "./devices-tab";
 

@@ -7,7 +7,7 @@ import { Reasons } from "../../timeline/idle-reasons";
 import { type Fetched, useTimeline } from "../../timeline/queries";
 import { TimelineView } from "../../timeline/timeline";
 import { useViewState } from "../../timeline/view-state";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";
 import { Stat, Stats } from "../../widgets/stats";

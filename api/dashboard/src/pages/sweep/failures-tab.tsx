@@ -10,7 +10,7 @@ import { useSweep } from "../../sweep/use-sweep";
 import { forEach, outcomeText } from "../../trials/bulk-requests";
 import { textOf } from "../../trials/filter-terms";
 import { trialHref } from "../../trials/trial-references";
-import { setQuery, useQueryState, withQuery } from "../../url";
+import { setQuery, useQueryState, withQuery } from "../../url-query-state";
 import { useCanEdit } from "../../use-session";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";

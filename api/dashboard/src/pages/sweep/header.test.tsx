@@ -2,7 +2,7 @@
 import { screen } from "@testing-library/react";
 import { sweepFixture } from "../../sweep/fixture";
 import type { Sweep } from "../../sweep/sweep";
-import { showWithService } from "../../testing/service";
+import { showWithService } from "../../testing/component-test-setup";
 import { SweepHeader, SweepNotices } from "./header";
 
 async function show(changes: Partial<Sweep> = {}) {

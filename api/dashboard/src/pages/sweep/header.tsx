@@ -5,11 +5,11 @@ import { Link } from "wouter";
 import { useConnection } from "../../connection-status";
 import { formatDuration, formatNumber, formatShare } from "../../format";
 import { NotifyButton } from "../../notifications/notify-button";
-import { Description } from "../../organize/description";
+import { Description } from "../../organize/expandable-description";
 import { SweepDetails } from "../../organize/sweep-details";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best-value";
-import { SweepChain } from "../../sweep/chain";
+import { SweepChain } from "../../sweep/predecessors-and-successors";
 import { SweepProgress } from "../../sweep/progress";
 import { reasonText } from "../../sweep/state-reason";
 import {

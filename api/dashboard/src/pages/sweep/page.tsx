@@ -3,7 +3,7 @@ import { ApiError } from "../../api";
 import { ChartsOf } from "../../charts/export-subject";
 import { formatCount } from "../../format";
 import { useFocus } from "../../live";
-import { TAB_PARTS } from "../../start/tab-parts";
+import { TAB_PARTS } from "../../start/lazy-sweep-tabs";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
 import { SavedViews } from "../../views/saved-views";

@@ -10,7 +10,7 @@ import { finishedOf } from "../../charts/unfinished";
 import { formatCount } from "../../format";
 import { figureOptions } from "../../trials/metric-summary-columns";
 import { useMetricNames } from "../../trials/use-metric-names";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { MetricPicker } from "../../widgets/combobox";
 import { Panel } from "../../widgets/panel";
 import { useUnfinishedItems } from "./analysis-panels";

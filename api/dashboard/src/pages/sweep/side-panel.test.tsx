@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { gridFixture, panelFixture } from "../../curves/fixture";
 import { useKeyboard } from "../../keyboard";
 import { sweepFixture } from "../../sweep/fixture";
-import { type Sent, showWithService, stubSize } from "../../testing/service";
+import { type Sent, showWithService, stubSize } from "../../testing/component-test-setup";
 import { TableTab } from "./table-tab";
 
 const SWEEP = sweepFixture({ id: 7, counts: { finished: 2, failed: 1 }, best: null });

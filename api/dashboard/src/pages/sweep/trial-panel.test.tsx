@@ -3,7 +3,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { gridFixture, panelFixture } from "../../curves/fixture";
 import { sweepFixture } from "../../sweep/fixture";
-import { type Sent, showWithService, stubSize } from "../../testing/service";
+import { type Sent, showWithService, stubSize } from "../../testing/component-test-setup";
 import { TrialPanel } from "./trial-panel";
 
 const ATTEMPT = {

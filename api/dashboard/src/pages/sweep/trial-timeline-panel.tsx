@@ -5,7 +5,7 @@ import { formatCount } from "../../format";
 import { attemptsOf, isLive } from "../../timeline/attempts";
 import { useTrialTimeline } from "../../timeline/queries";
 import { TrialTimelineChart } from "../../timeline/trials-timeline";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { useNow } from "../../use-now";
 import { Panel } from "../../widgets/panel";
 import { Empty, QueryResult } from "../../widgets/query-states";

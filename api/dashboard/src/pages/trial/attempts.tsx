@@ -1,6 +1,6 @@
 // The attempts of a trial, newest first: device, failure cause, and traceback.
 import { formatDuration, formatTime } from "../../format";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { Button } from "../../widgets/button";
 import { CopyButton } from "../../widgets/copy-button";
 import { Panel } from "../../widgets/panel";

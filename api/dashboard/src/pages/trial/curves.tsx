@@ -4,7 +4,7 @@ import { api, done } from "../../api";
 import { useFreshness } from "../../charts/queries";
 import { type LivePoints, useLive } from "../../live";
 import { keys } from "../../query-keys";
-import { CHART_PARTS } from "../../start/chart-parts";
+import { CHART_PARTS } from "../../start/lazy-shared-charts";
 import { METRIC_NAMES, useMetricNames } from "../../trials/use-metric-names";
 import { part } from "../../widgets/lazy-part";
 import { Panel } from "../../widgets/panel";

@@ -16,7 +16,7 @@ const KINDS: Record<string, string> = {
 
 const kindOf = (name: string) => KINDS[name] ?? (name.startsWith("artifacts/") ? "saved by the trial" : undefined);
 
-const Preview = part("the preview", () => import("./preview").then(module => module.Preview), 3);
+const Preview = part("the preview", () => import("./file-preview").then(module => module.Preview), 3);
 const IMAGES = "artifacts/_images/"; // shown in a panel of their own
 
 /** Whether a file is an image that the trial logged over steps. */

@@ -1,7 +1,7 @@
 // Images over steps, and previews of files.
 import { fireEvent, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService } from "../../testing/service";
+import { showWithService } from "../../testing/component-test-setup";
 import { Files } from "./files";
 import { Images, placeOf } from "./images";
 import type { Trial } from "./queries";

@@ -6,10 +6,10 @@ import { formatCount } from "../../format";
 import { keys } from "../../query-keys";
 import { Checkbox } from "../../widgets/checkbox";
 import { Panel } from "../../widgets/panel";
+import { imageHref } from "./file-preview";
 import { isImage } from "./files";
-import { imageHref } from "./preview";
 import type { Trial } from "./queries";
-import "./preview.css";
+import "./file-preview.css";
 
 type LoggedImage = Schemas["LoggedImageView"];
 

@@ -2,7 +2,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../../sweep/fixture";
-import { type Answers, showWithService, stubSize } from "../../testing/service";
+import { type Answers, showWithService, stubSize } from "../../testing/component-test-setup";
 import { CloneDialog } from "./clone-dialog";
 import { TrialCurves } from "./curves";
 import { Log } from "./log";

@@ -2,7 +2,7 @@
 import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { formatBytes } from "../../format";
 import { useKeys } from "../../keyboard";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";

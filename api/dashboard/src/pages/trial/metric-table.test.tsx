@@ -1,7 +1,7 @@
 // The metrics of a trial: values with their steps, marks of what is not finite, and the search.
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { showWithService } from "../../testing/service";
+import { showWithService } from "../../testing/component-test-setup";
 import type { MetricSummary } from "../../trials/use-metric-summaries";
 import { MetricTable } from "./metric-table";
 import type { Trial } from "./queries";

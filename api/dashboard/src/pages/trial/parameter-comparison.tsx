@@ -2,7 +2,7 @@
 import { Link } from "wouter";
 import { formatValue } from "../../format";
 import { nameOf, trialHref } from "../../trials/trial-references";
-import { useQueryState } from "../../url";
+import { useQueryState } from "../../url-query-state";
 import { ButtonLink } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { difference, isLog, parametersOf, type Scalar } from "./parameter-difference";

@@ -2,7 +2,7 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { sweepFixture } from "../../sweep/fixture";
-import { type Answers, showWithService } from "../../testing/service";
+import { type Answers, showWithService } from "../../testing/component-test-setup";
 import { Attempts, causeLabel } from "./attempts";
 import { Files } from "./files";
 import { TrialHead } from "./header";

@@ -14,11 +14,11 @@ import httpx2
 import numpy as np
 import pytest
 
-from podium.api.cli.terminal import ensemble_options, ensemble_output
+from podium.api.cli.terminal import ensemble_build_options, ensemble_output
 from podium.api.client import service_for_command
 from podium.api.client.client import Client
 from podium.api.rest.ensembles.ensemble_schemas import EnsembleView, EvaluationView
-from podium.ensemble.scoring import evaluation
+from podium.ensemble.scoring import ensemble_and_member_evaluation
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Precision, Rule, Select, Split, Task
 from podium.sweep.values.errors import ServiceError
@@ -111,7 +111,9 @@ def measured(task: Task, **changes: Any) -> dict[str, Any]:
     else:
         predictions, targets = (generator.normal(size=s).astype(np.float32) for s in ((2, 8, 1), (8, 1)))
     combination = Combination(task, Rule.MEAN, (0.5, 0.5), noise_variance=() if targets.ndim == 1 else (0.25,))
-    result = evaluation.evaluate("test", predictions, targets, combination, quorum=1, flags=("chosen on it",)).to_dict()
+    result = ensemble_and_member_evaluation.evaluate(
+        "test", predictions, targets, combination, quorum=1, flags=("chosen on it",)
+    ).to_dict()
     result |= {"mode": "between_graph", "version": 1}
     view = {
         "id": 5, "ensemble_id": 3, "version": 1, "split": "test", "state": "finished", "reason": "",
@@ -248,11 +250,11 @@ def test_invalid_options_exit_2_and_nothing_is_sent(
 @pytest.mark.parametrize(
     ("option", "enum", "without"),
     [
-        (ensemble_options.Selecting, Select, {Select.EXPLICIT}),  # selected by --trial
-        (ensemble_options.Combining, Rule, set()),
-        (ensemble_options.FitOn, Split, {Split.TEST}),
-        (ensemble_options.Modes, Mode, set()),
-        (ensemble_options.Placing, Placement, set()),
+        (ensemble_build_options.Selecting, Select, {Select.EXPLICIT}),  # selected by --trial
+        (ensemble_build_options.Combining, Rule, set()),
+        (ensemble_build_options.FitOn, Split, {Split.TEST}),
+        (ensemble_build_options.Modes, Mode, set()),
+        (ensemble_build_options.Placing, Placement, set()),
     ],
     ids=["select", "combine", "fit on", "mode", "placement"],
 )

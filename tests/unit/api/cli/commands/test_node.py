@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.client.client import Client
 from podium.db.stores import nodes
-from podium.sweep.values.refused_node import RefusedNode
+from podium.sweep.values.excluded_ray_node import RefusedNode
 from tests.commands import Podium
 from tests.node_reports import node_report
 from tests.service_rig import ServiceRig

@@ -12,11 +12,11 @@ from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
 from podium.db.stores import ensemble_reader, ensemble_writer, replicas
-from podium.ensemble.scoring.evaluation import evaluate
+from podium.ensemble.scoring.ensemble_and_member_evaluation import evaluate
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
-from podium.sweep.runtime.component_lifecycle import on_wake
+from podium.sweep.runtime.component_startup_and_heartbeats import on_wake
 from podium.sweep.runtime.safe_file_reads import display_path
 from tests.service_rig import AT, ServiceRig, assert_problem
 

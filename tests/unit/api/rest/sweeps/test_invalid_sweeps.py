@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from podium.api.http.request_limits import MAX_JSON_BYTES
 from podium.db.stores import sweeps
-from podium.sweep.runtime.existing_cluster import ExistingCluster
+from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document as document
 

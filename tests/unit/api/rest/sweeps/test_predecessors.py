@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 
 from podium.api.cli.terminal import sweep_output
 from podium.db.integrity.row_checks import breaches
-from podium.db.stores import predecessor_links
+from podium.db.stores import sweep_predecessors
 from podium.sweep.lifecycle.database_changes import SweepReleased
-from podium.sweep.lifecycle.predecessor_release import FixedValues
+from podium.sweep.lifecycle.dependent_sweep_release import FixedValues
 from podium.sweep.values.states import SweepState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.specs import builtin_document
@@ -134,7 +134,7 @@ def test_client_releases_after_a_failed_predecessor(service: ServiceRig, state: 
     submit(client, after=[1])
     service.end_sweep(1, state)
     with service.database.read() as connection:
-        assert [held.sweep_id for held in predecessor_links.held_sweeps(connection)] == [2]
+        assert [held.sweep_id for held in sweep_predecessors.held_sweeps(connection)] == [2]
     released = client.post(f"{URL}/2/release")
     assert (released.status_code, released.json()["held"], released.json()["wait_reason"]) == (200, False, "scheduler")
     assert client.post(f"{URL}/2/release").status_code == 200, "a repeated request has no effect"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.queries import pending_trial_commands
+from podium.db.queries import pending_client_requests
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
 from podium.sweep.lifecycle.database_changes import (
     AttemptPlaced,
@@ -194,7 +194,7 @@ def test_clone_keeps_parameters_defined_by_the_trial_within_their_bounds(
     assert client.post(url, json={"params": {"width": 10}}).json()["params"] == {"lr": 0.01, "width": 10}
     assert_problem(client.post(url, json={"params": {"width": 3}}), 422, "must be between 8 and 64, got 3")
     with service.database.read() as connection:
-        distributions = [added.distributions for added in pending_trial_commands.enqueued(connection)]
+        distributions = [added.distributions for added in pending_client_requests.enqueued(connection)]
     assert distributions == [{"width": {"min": 8, "max": 64}}] * 2
 
 

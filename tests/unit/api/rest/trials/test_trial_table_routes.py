@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select, text, update
 from starlette.testclient import TestClient
 
-from podium.db.queries.derived_trial_columns import NOW
+from podium.db.queries.trial_column_expressions import NOW
 from podium.db.queries.trial_order import order_of
 from podium.db.queries.trial_table import SPARSE
 from podium.db.schema.tables import trials

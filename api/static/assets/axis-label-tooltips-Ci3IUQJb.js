@@ -1,1 +1,0 @@
-import{i as e}from"./frame-BOorTu09.js";import{g as t}from"./libraries-cWeyB0_V.js";var n=t();function r({frame:t,x:r,y:i}){return e(t,r,i).filter(({text:e,full:t})=>e!==t).map(({of:e,text:t,full:r,left:i,top:a,width:o,height:s})=>(0,n.jsx)(`span`,{className:`plot-label`,title:r,style:{left:i,top:a,width:o,height:s},"aria-hidden":`true`},`${e} ${i} ${a} ${t}`))}export{r as t};
