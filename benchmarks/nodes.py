@@ -1,12 +1,13 @@
 """Row 18: trials on the nodes of a cluster, on machines that are namespaces of this one (`tests/cluster/machines.py`).
 
 A head with one slot, and nodes that `podium node join` adds, with data directories of their own. Measured: from the
-start of that command until the first trial of the node has reported; the share of the ideal of 1 s trials on all nodes,
-from the start of the first to the end of the last, compared with Ray Tune on as many machines and CPUs, started
-by `ray start`; the time between two trivial trials on a node and on the head; for trials that leave a model and
-predictions of 200 kB each, from the end of the process until the next trial is placed on its device, and from the
-release of the device until the trial is recorded, as a reader of the database sees it; from a cut of the network until
-the trial runs again on another machine; and a request to a member on a node and on the head (`far_member.py`).
+start of that command until the first trial of the node has reported, which no other node delays by trials of its own:
+they share two cores; the share of the ideal of 1 s trials on all nodes, from the start of the first to the end of the
+last, compared with Ray Tune on as many machines and CPUs, started by `ray start`; the time between two trivial trials
+on a node and on the head; for trials that leave a model and predictions of 200 kB each, from the end of the process
+until the next trial is placed on its device, and from the release of the device until the trial is recorded, as a
+reader of the database sees it; from a cut of the network until the trial runs again on another machine; and a request
+to a member on a node and on the head (`far_member.py`).
 
 Not measured: a real network, GPUs. Needs root.
 """
@@ -152,15 +153,15 @@ def _podium(
     with Network(folder / "m") as network:
         cluster = Cluster(network, folder, head_slots=1)
         plan.say("nodes join")
-        waiting = cluster.submit(function_sweep(code, "work:second", run_cap=10_000), folder)
-        joined = []
-        machines = []
-        for number in range(nodes):
+        joined, machines = [], []
+        for name in (f"n{number}" for number in range(nodes)):
+            document = function_sweep(code, "work:second", run_cap=10_000, resources={"node": name})
+            waiting = cluster.submit(document, folder)
             began = time.time()
-            machines.append(cluster.join_by_command(f"n{number}", slots=slots))
+            machines.append(cluster.join_by_command(name, slots=slots))
             joined.append(_first_report_on(cluster, waiting, machines[-1]) - began)
-        cluster.command("sweep", "cancel", str(waiting), "--json")
-        wait_for("it has ended", lambda: cluster.state(waiting) == "cancelled", _WAIT_S)
+            cluster.command("sweep", "cancel", str(waiting), "--json")
+            wait_for("it has ended", lambda each=waiting: cluster.state(each) == "cancelled", _WAIT_S)  # type: ignore[misc]
         plan.say("trials of 1 s")
         share = _share(cluster, _finished(cluster, folder, "work:second", trials), nodes * slots + 1)
         plan.say("trivial trials")
