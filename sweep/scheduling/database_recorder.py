@@ -83,7 +83,8 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
 }
-_OF_DEVICES = (DeviceChanged, DeviceDrained)
+# New trials depend on no other change of a transaction, and no change of a trial on those of devices.
+_RANKS = {TrialPlanned: -1, DeviceChanged: 1, DeviceDrained: 1}
 
 
 class DatabaseRecorder:
@@ -115,15 +116,14 @@ class DatabaseRecorder:
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, or raise `DatabaseError` and write nothing.
 
-        In order, but those of devices after all others: between the changes of trials, each would be a statement of its
+        In order, but new trials before all others, and devices after them: in between, each would be a statement of its
         own. Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait
         for the disk.
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:
             scheduler_lease.check(connection, self.epoch)
-            ordered = sorted(changes, key=lambda change: isinstance(change, _OF_DEVICES))
-            for kind, group in groupby(ordered, key=type):
+            for kind, group in groupby(sorted(changes, key=lambda change: _RANKS.get(type(change), 0)), key=type):
                 _WRITERS[kind](connection, list(group))
 
     def confirm(self) -> None:
