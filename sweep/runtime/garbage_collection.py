@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 
 # A curve of 2,000 points is as many tuples. With Python's 700, each read would collect several times, a tenth of its
-# time, and now and then everything, for which other requests wait, or all slots of the scheduler: 150 ms with 10,000
-# trials. Almost all objects are freed without a collection: by their last reference.
+# time, and now and then everything, for which other requests wait, or all slots of the scheduler: about 0.1 s with
+# 10,000 trials. Almost all objects are freed without a collection: by their last reference.
 _THRESHOLDS = (50_000, 20, 50)  # objects; young collections before a middle one; middle ones before a full one
 
 
