@@ -317,14 +317,15 @@ def simulate(
 
 @contextmanager
 def _collecting_garbage_rarely() -> Iterator[None]:
-    """Garbage collection as in the scheduler process; afterwards as before."""
-    before = gc.get_threshold()
+    """Garbage collection as in the scheduler process; afterwards as before, but for what the caller had frozen."""
+    before, had_frozen = gc.get_threshold(), gc.get_freeze_count() > 0
     collect_rarely()
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not had_frozen:
+            gc.unfreeze()
 
 
 def _simulate(

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from podium.api.client.client import Client
+from podium.api.client.readiness_responses import Readiness
+from podium.sweep.runtime import component_status_reader
 from podium.sweep.values.errors import DataDirectoryError, ServiceError
 
 START_S = 180.0  # the first start after an installation compiles what it imports
@@ -102,10 +104,17 @@ def _wait(process: subprocess.Popen[str], data_dir: Path, within_s: float) -> Cl
             if readiness["ready"]:
                 return client
             client.close()
-            waiting = ", ".join(part["name"] for part in readiness["parts"] if part["state"] != "ready")
+            waiting = ", ".join(_not_ready(readiness))
         time.sleep(0.05)
     problem = f" (waiting for {waiting})" if waiting else ""
     raise ServiceError(f"the service was not ready within {within_s:g} s{problem}; its logs are in {data_dir / 'logs'}")
+
+
+def _not_ready(readiness: Readiness) -> list[str]:
+    """What the service waits for; of a database that cannot be read, why."""
+    done = ("ready", component_status_reader.STANDS_BY)
+    waiting = [part["name"] for part in readiness["parts"] if part["state"] not in done]
+    return waiting + ([] if readiness["database"]["available"] else [f"database: {readiness['database']['problem']}"])
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

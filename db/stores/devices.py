@@ -95,6 +95,8 @@ class DeviceRow:
 
 def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
     """Write the current state of devices, and add all states to their history."""
+    if not changes:
+        return
     last = {item.device_id: item for item in changes}
     _CHANGE.execute_many(
         connection,

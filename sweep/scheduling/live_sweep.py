@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 
 from podium.sweep.lifecycle.database_changes import Change, SweepChanged, SweepWarned
 from podium.sweep.lifecycle.pending_commands import SweepUpdate
@@ -259,9 +259,9 @@ class LiveSweep:
         """
         if not self.fits(device):
             return None
-        candidates = self._startable_trials(ending)
+        candidates: Iterable[LiveTrial] = self._startable_trials(ending)
         if (population := self.population) is not None:
-            candidates.sort(key=lambda trial: population.intervals_of(trial.trial_id))
+            candidates = sorted(candidates, key=lambda trial: population.intervals_of(trial.trial_id))
         return next((trial for trial in candidates if not trial.avoids(device, others, now_s)), None)
 
     def avoids_devices(self, now_s: float) -> bool:
@@ -270,11 +270,11 @@ class LiveSweep:
 
     def next(self, ending: Container[int]) -> LiveTrial | None:
         """The next trial, wherever it runs; `ending`: see `next_for`."""
-        return next(iter(self._startable_trials(ending)), None)
+        return next(self._startable_trials(ending), None)
 
-    def _startable_trials(self, ending: Container[int]) -> list[LiveTrial]:
+    def _startable_trials(self, ending: Container[int]) -> Iterator[LiveTrial]:
         trials = self._ready if self.wants_more else self.restartable
-        return [trial for trial in trials if trial.trial_id not in ending]
+        return (trial for trial in trials if trial.trial_id not in ending)
 
     @property
     def wants_more(self) -> bool:

@@ -93,6 +93,7 @@ def run(settings: ServiceSettings) -> None:
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
+    collect_rarely()  # before searches exist: nothing of them is frozen
     found = pool.attach()
     recorder.forget_devices([opened.device.device_id for opened in found])
     scheduler.adopt(found)
@@ -101,7 +102,6 @@ def run(settings: ServiceSettings) -> None:
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, recorder, pool.count), daemon=True)
     announcer.start()
-    collect_rarely()
     scheduler.run(on_turn=lambda: _on_turn(heartbeat, recorder))
     pool.close()
     recorder.stop()

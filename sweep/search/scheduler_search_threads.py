@@ -131,10 +131,15 @@ class SearchThread:
             except queue.Empty:
                 work = _no_operation
             if work is None:
-                self._proposer.close()
+                self._release()
                 return
             self._run_guarded(work)
             self._run_guarded(self._answer)
+
+    def _release(self) -> None:
+        """Free the search with its trials now: full garbage collections are rare in this process."""
+        self._proposer.release()
+        del self._search, self._proposer
 
     def _run_guarded(self, work: Callable[[], None]) -> bool:
         """Whether it succeeded; an error goes to the inbox."""

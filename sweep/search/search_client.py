@@ -222,6 +222,11 @@ class Proposer:
             self._process.close()
             self._process = None
 
+    def release(self) -> None:
+        """Close it for good, and let go of the search: messages of the process may still refer to this object."""
+        self.close()
+        del self._search
+
     def _receive(self, start: int, message: ProcessMessage) -> None:
         if start != self._starts or self._process is None:
             return  # of an earlier process

@@ -24,11 +24,12 @@ def no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class _Starting:
-    """A client of a service whose scheduler starts."""
+    """A client of a service whose scheduler starts, and whose database is locked."""
 
     def ready(self) -> dict[str, Any]:
-        parts = [{"name": "api", "state": "ready"}, {"name": "scheduler", "state": "starting"}]
-        return {"ready": False, "parts": parts}
+        states = {"api": "ready", "scheduler": "starting", "notifier": "standby"}
+        parts = [{"name": name, "state": state} for name, state in states.items()]
+        return {"ready": False, "parts": parts, "database": {"available": False, "problem": "it is locked"}}
 
     def close(self) -> None:
         pass
@@ -42,6 +43,6 @@ def test_a_service_that_never_answers(no_service: Path) -> None:
 
 def test_components_that_are_not_ready_are_named(no_service: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "of", lambda _: _Starting())
-    expected = r"not ready within 0.2 s \(waiting for scheduler\)"
+    expected = r"not ready within 0.2 s \(waiting for scheduler, database: it is locked\)"
     with pytest.raises(ServiceError, match=expected), service_for_command.service(no_service, own=True, within_s=0.2):
         pass

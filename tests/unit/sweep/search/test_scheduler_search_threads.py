@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,6 +112,26 @@ def test_proposal_of_process_is_next_trial(bench: Bench) -> None:
     assert bench.process().propose(0.25) == 12
     planned = bench.answer()
     assert (planned.number, planned.params, planned.sampler) == (12, {"x": 0.25}, "gp")
+
+
+def test_search_is_freed_at_its_end_without_garbage_collection(bench: Bench) -> None:
+    bench.thread.ask(deadline_s=LONG_S)
+    process = bench.process()
+    process.propose(0.25)
+    bench.answer()
+    search = weakref.ref(bench.search)
+    del bench.search
+    gc.disable()
+    try:
+        bench.thread.close()
+        assert process.closed.wait(ANSWER_S)
+        process.send(SearchProcessEnded())  # it is late
+        end_s = time.monotonic() + ANSWER_S
+        while search() is not None and time.monotonic() < end_s:
+            time.sleep(0.01)
+        assert search() is None
+    finally:
+        gc.enable()
 
 
 def test_process_receives_all_results(bench: Bench) -> None:
