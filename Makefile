@@ -29,11 +29,11 @@ DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
 		sweep_export sweep_metadata sweep_submit trial_names) \
 	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
 		gateway/test_health_routes gateway/test_inference_protocol_routes gateway/test_main http/test_authenticate_first \
-		http/test_authentication http/test_request_guard node_service/test_clock_offset node_service/test_file_routes \
-		node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
-	$(patsubst %,tests/unit/ensemble/host/test_%.py,evaluation_queue host_loop members_over_devices precision_decisions \
-		sweep_ensemble_builder) \
-	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_existing_cluster_token scheduling/test_retention \
+		http/test_authentication http/test_browser_security_middleware node_service/test_clock_offset \
+		node_service/test_node_facing_file_routes node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
+	$(patsubst %,tests/unit/ensemble/host/test_%.py,queued_evaluation_runner host_loop members_over_devices \
+		precision_decisions sweep_ensemble_builder) \
+	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_cluster_file_transfer_token scheduling/test_retention_cleanup \
 		scheduling/test_scheduler_epoch_file scheduling/test_sweep_warnings runtime/test_submission_provenance \
 		studies/test_study_conversion node_agent/test_carried_files)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Sequence
 
 import pytest
@@ -57,3 +59,13 @@ def test_no_part_runs_after_an_interruption(statuses: list[int]) -> None:
     statuses[:] = [whole.INTERRUPTED, 0]
     assert whole.main(["--all"]) == 1
     assert statuses == [0]
+
+
+def test_every_test_file_that_make_names_exists() -> None:
+    commands = subprocess.run(
+        ["make", "--dry-run", "test-postgres", "test-extras", "kserve", "soak"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    named = set(re.findall(r"(?<![\w/])tests/[\w/]+(?:\.py)?(?=[\s:]|$)", commands))
+    assert len(named) > 30
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
