@@ -298,23 +298,6 @@ class Outcome:
     steps: int
 
 
-def simulate(
-    folder: Path,
-    slots: int,
-    trials: int,
-    trial_s: float,
-    method: str = "random",
-    progress: Progress | None = None,
-    slots_of_node: int = 0,
-) -> Outcome:
-    """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck.
-
-    `progress` is called after each step of the scheduler. With `slots_of_node` all slots are on nodes.
-    """
-    with _collecting_garbage_rarely():
-        return _simulate(folder, slots, trials, trial_s, method, progress, slots_of_node)
-
-
 @contextmanager
 def _collecting_garbage_rarely() -> Iterator[None]:
     """Garbage collection as in the scheduler process; afterwards as before, but for what the caller had frozen."""
@@ -328,15 +311,20 @@ def _collecting_garbage_rarely() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _simulate(
+@_collecting_garbage_rarely()
+def simulate(
     folder: Path,
     slots: int,
     trials: int,
     trial_s: float,
-    method: str,
-    progress: Progress | None,
-    slots_of_node: int,
+    method: str = "random",
+    progress: Progress | None = None,
+    slots_of_node: int = 0,
 ) -> Outcome:
+    """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck.
+
+    `progress` is called after each step of the scheduler. With `slots_of_node` all slots are on nodes.
+    """
     path = folder / "podium.sqlite3"
     migrate(path)
     database = SqliteDatabase(path)
@@ -369,19 +357,14 @@ def _simulate(
             if agenda.next_s() == float("inf"):
                 raise RuntimeError(f"no further events after {pool.ended} of {trials} trials")
             clock.now_s += TICK_S
-        search_s, search_cpu_s = _spent(searchers.opened)
-        step_began, cpu_began = time.perf_counter(), time.process_time()
-        scheduler.step(messages)
-        took_s, took_cpu_s = time.perf_counter() - step_began, time.process_time() - cpu_began
-        search_now_s, search_cpu_now_s = _spent(searchers.opened)
-        took_s -= search_now_s - search_s
+        took_s, took_cpu_s = _timed_step(scheduler, messages, searchers)
         clock.now_s += took_s
-        spent_s, cpu_s, steps = spent_s + took_s, cpu_s + took_cpu_s - (search_cpu_now_s - search_cpu_s), steps + 1
+        spent_s, cpu_s, steps = spent_s + took_s, cpu_s + took_cpu_s, steps + 1
         pool.take_effect()
         if searchers.opened is not None:
             searchers.opened.take_effect()
         if progress is not None:
-            progress(pool.ended, cpu_s, search_cpu_now_s)
+            progress(pool.ended, cpu_s, _spent(searchers.opened)[1])
     database.close()
     return Outcome(
         efficiency=least_s(pool.durations_s, slots) / (clock.now_s - began_s),
@@ -390,6 +373,16 @@ def _simulate(
         search_ms=1e3 * _spent(searchers.opened)[0] / trials,
         steps=steps,
     )
+
+
+def _timed_step(scheduler: Scheduler, messages: Sequence[Message], searchers: _Searchers) -> tuple[float, float]:
+    """Duration and processor time of a step, in seconds, without those of the search: it has a thread of its own."""
+    search_s, search_cpu_s = _spent(searchers.opened)
+    began, cpu_began = time.perf_counter(), time.process_time()
+    scheduler.step(messages)
+    took_s, took_cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
+    search_now_s, search_cpu_now_s = _spent(searchers.opened)
+    return took_s - (search_now_s - search_s), took_cpu_s - (search_cpu_now_s - search_cpu_s)
 
 
 def least_s(durations_s: Sequence[float], slots: int) -> float:
