@@ -92,7 +92,8 @@ class SlotDriver:
 
     def kill_fork_server(self) -> None:
         for pid in self.fork_servers():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the slot has killed it already
+                os.kill(pid, signal.SIGKILL)
 
     def wait(self, awaitable: Any) -> Any:
         """Run a coroutine of the slot; its result."""

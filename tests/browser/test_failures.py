@@ -72,6 +72,7 @@ def test_edit_and_rerun_starts_with_the_failed_configurations(stage: Stage, visi
     text = page.get_by_label("Sweep file", exact=True)
     expect(text).to_have_value(re.compile(r"enqueue:[\s\S]*x: 2[\s\S]*x: 4"))
     name = page.get_by_label("Name", exact=True)
+    expect(name).to_have_value("half fails")  # the form is disabled until the file has been parsed
     name.press("Home")
     name.type("again, ")
     expect(text).to_have_value(re.compile("name: .*again, half fails"))
