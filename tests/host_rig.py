@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.db.stores import ensemble_reader, ensemble_writer, nodes
 from podium.db.stores.ensemble_reader import EnsembleRow
-from podium.db.stores.replicas import ReplicaRow
+from podium.db.stores.member_replicas import ReplicaRow
 from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.worker_launcher_interface import OnChange, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_states import MemberState

@@ -23,7 +23,7 @@ from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.database import Database
-from podium.db.stores import ensemble_evaluations, ensemble_reader, ensemble_writer, replicas, sweeps
+from podium.db.stores import ensemble_evaluations, ensemble_reader, ensemble_writer, member_replicas, sweeps
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import (
@@ -266,7 +266,7 @@ class ServiceRig:
             members = ensemble_reader.get(connection, ensemble_id).active.members
             for member, endpoint in zip(members, endpoints, strict=True):
                 for replica in member.replicas:
-                    replicas.change(
+                    member_replicas.change(
                         connection, replica.id, MemberState.READY, device_id="cpu-0", pid=77, epoch=1, endpoint=endpoint
                     )
             ensemble_writer.change(connection, ensemble_id, EnsembleState.READY, "", AT)

@@ -1,6 +1,7 @@
 """Answers ordinary predictions without ASGI: JSON, no query, a token that was looked up recently; gateway.
 
-Everything else is declined, and answered by `predictions.predict`, which also reports what is wrong with a request.
+Everything else is declined, and answered by `podium_format_prediction_routes.predict`, which also reports what is wrong
+with a request.
 """
 
 from __future__ import annotations

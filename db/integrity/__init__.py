@@ -3,7 +3,7 @@
 Runs in a process of its own.
 
 Modules:
-    file_checks                 Invariants of files and processes against the database
+    file_and_process_checks     Invariants of files and processes against the database
     invariant                   An invariant of the database as a query that finds its violations
     main                        Entry point of `podium doctor`: checks the invariants of rows, files and processes
     metric_summary_checks       Invariants of the summaries of metrics: they are what the points give

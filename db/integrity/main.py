@@ -19,7 +19,7 @@ from pathlib import Path
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from podium.db.integrity import file_checks, node_checks, row_checks, undelivered_notifications
+from podium.db.integrity import file_and_process_checks, node_checks, row_checks, undelivered_notifications
 from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach
 from podium.db.integrity.services_in_use import services_in_use
 from podium.db.schema.database import Database
@@ -99,16 +99,16 @@ def _find_breaches(
     with database.read() as connection:
         _check_schema(connection, database)
         found = [*row_checks.integrity_problems(connection), *row_checks.breaches(connection)]
-        found += file_checks.leftovers(connection, data)
+        found += file_and_process_checks.leftovers(connection, data)
         found += undelivered_notifications.failing_targets(connection)
         found += undelivered_notifications.cursor_problems(connection)
         services = services_in_use(connection, data)
         if services.running:
-            found += file_checks.dead_attempts(connection, leads_here=services.leads_here)
+            found += file_and_process_checks.dead_attempts(connection, leads_here=services.leads_here)
             found += node_checks.nodes_in_use(connection, time.time())
             found += node_checks.left_on_nodes(connection, data, time.time())
-        saved = file_checks.saved_artifacts(connection) if artifacts else []
-    return [*found, *file_checks.artifacts(saved, data, say)]
+        saved = file_and_process_checks.saved_artifacts(connection) if artifacts else []
+    return [*found, *file_and_process_checks.artifacts(saved, data, say)]
 
 
 def _check_schema(connection: Connection, database: Database) -> None:

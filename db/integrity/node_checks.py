@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from podium.db.integrity.file_checks import open_attempts
+from podium.db.integrity.file_and_process_checks import open_attempts
 from podium.db.integrity.invariant import ALWAYS, Breach
 from podium.db.stores import devices, nodes
 from podium.sweep.protocol.node_reports import split_process

@@ -31,6 +31,7 @@ Modules:
                                          stands by
     leader_lease                         The lease of the service that leads: its scheduler and its host may write
     member_candidates                    Trials that can be ensemble members, with their saved files
+    member_replicas                      Replicas, the processes that serve ensemble members
     metric_summaries                     Last, lowest and highest value of each metric of each trial, and its non-finite
                                          values
     metrics                              Metric points: one row per trial, name and step
@@ -41,7 +42,6 @@ Modules:
     population_intervals                 Intervals of the trials of populations: what each starts from, and how it ended
     precompiled_sql_statements           Statements that are given to the driver as text, compiled once for each kind of
                                          database
-    replicas                             Replicas, the processes that serve ensemble members
     retention_plan                       Which files a sweep's retention policy removes, and the record of removed files
     saved_views                          Named views of the page of a sweep: tab, filter, sort and columns, for a
                                          project or for all sweeps

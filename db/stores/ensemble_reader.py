@@ -19,8 +19,8 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores import member_candidates
-from podium.db.stores.replicas import ReplicaRow
-from podium.db.stores.replicas import of_members as replicas_of
+from podium.db.stores.member_replicas import ReplicaRow
+from podium.db.stores.member_replicas import of_members as replicas_of
 from podium.ensemble.values.ensemble_snapshot import Combination, Member, Replica, Snapshot, Traffic
 from podium.ensemble.values.ensemble_spec import DEFAULT_MAX_LOSS_INCREASE, Mode, Placement, Precision
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState

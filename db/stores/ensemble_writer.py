@@ -19,7 +19,7 @@ from podium.db.schema.tables import events as events_table
 from podium.db.stores import event_outbox
 from podium.db.stores.ensemble_reader import EnsembleRow, get
 from podium.db.stores.event_outbox import NewEvent
-from podium.db.stores.replicas import change as change_replica
+from podium.db.stores.member_replicas import change as change_replica
 from podium.ensemble.values.ensemble_states import RUNNING_STATES, EnsembleState, MemberState
 from podium.ensemble.values.new_version import NewVersion
 from podium.ensemble.values.precision_selection import MeasuredPrecision

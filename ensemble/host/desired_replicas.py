@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
-from podium.db.stores.replicas import ReplicaRow
+from podium.db.stores.member_replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.ensemble_states import MemberState
 

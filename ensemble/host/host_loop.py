@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection
 
 from podium.db.schema.database import Database
-from podium.db.stores import ensemble_reader, ensemble_writer, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, member_replicas
 from podium.db.stores.ensemble_reader import EnsembleRow
 from podium.ensemble.host.desired_replicas import replica_specs
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
@@ -68,7 +68,7 @@ class HostLoop:
         """Reconcile the replicas, update the states, and notify the gateways of changes."""
         with self._database.read() as connection:
             rows = ensemble_reader.wanted(connection)
-            running = replicas.running(connection)
+            running = member_replicas.running(connection)
         changed = self._controller.reconcile([spec for row in rows for spec in replica_specs(row)], running)
         changed |= self._update_states(self._wanted() if changed else rows)
         self._first_step = False

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from podium.db.schema.database import Database
-from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_outbox, nodes, replicas
+from podium.db.stores import devices, ensemble_reader, ensemble_writer, event_outbox, member_replicas, nodes
 from podium.db.stores.event_outbox import NewEvent
 from podium.ensemble.building.saved_trial_outputs import model_path
 from podium.ensemble.host import member_placement
@@ -102,7 +102,7 @@ class ReplicaController:
         if orphans:
             with self._database.write() as connection:
                 for replica_id in orphans:
-                    replicas.change(
+                    member_replicas.change(
                         connection, replica_id, MemberState.STOPPED, device_id=None, more_devices="[]", node=None,
                         pid=None, endpoint=None,
                     )  # fmt: skip
@@ -161,7 +161,7 @@ class ReplicaController:
             return False
         with self._database.write() as connection:
             for replica, own in zip(spec.replicas, by_replica, strict=True):
-                replicas.change_devices(
+                member_replicas.change_devices(
                     connection, replica.id, state=state, reason=reason, device_ids=own, pid=None, endpoint=None
                 )
         return True
@@ -172,7 +172,7 @@ class ReplicaController:
         reason = spec.replicas[0].reason if spec.state is MemberState.RESTARTING else ""
         with self._database.write() as connection:
             for replica, own in zip(spec.replicas, _by_replica(spec, config.device_ids), strict=True):
-                replicas.change_devices(
+                member_replicas.change_devices(
                     connection, replica.id, state=MemberState.STARTING, reason=reason, device_ids=own, node=config.node,
                     pid=None, epoch=config.assignment.epoch, endpoint=config.assignment.endpoint or None,
                 )  # fmt: skip
@@ -235,7 +235,7 @@ class ReplicaController:
             slots = [device for device in devices.all_of(connection) if node_name(device.id) in hosts]
             found = [device for device in slots if shared_id(device.id) == device.id]
             busy = {shared_id(device.id) for device in slots if device.trial_id is not None}
-            dedicated = replicas.dedicated(connection)
+            dedicated = member_replicas.dedicated(connection)
             for row in ensemble_reader.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
@@ -296,7 +296,7 @@ class ReplicaController:
         with self._database.write() as connection:
             for replica, sharing in zip(spec.replicas, live.sharing, strict=True):
                 listens = {"endpoint": status.endpoint} if status.endpoint else {}
-                replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid, **listens)
+                member_replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid, **listens)
             if status.plan and status.plan != spec.version.plan:
                 ensemble_writer.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         live.plan = status.plan
@@ -334,7 +334,7 @@ class ReplicaController:
         """Write the state; that a member restarts or failed is also an event of the ensemble."""
         with self._database.write() as connection:
             for replica in spec.replicas:
-                replicas.change(connection, replica.id, state, reason, **values)
+                member_replicas.change(connection, replica.id, state, reason, **values)
             if state in (MemberState.RESTARTING, MemberState.FAILED):
                 positions = [member.position for member in spec.members]
                 payload = {"version": spec.key.version, "members": positions, "reason": reason}

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import torch
 
+from podium.sweep.parallel.gradient_synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.parallel.parameter_server_messages import Answer, Request, receive_request, send_answer
 from podium.sweep.parallel.parameter_shards import Shard, ShardOptimizer
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.values.errors import RankLostError
 
 FAILED_S = 5.0  # how long a failed server waits until it could tell every replica

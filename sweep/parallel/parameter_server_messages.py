@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-from podium.sweep.parallel.synchronization_rules import Outcome
+from podium.sweep.parallel.gradient_synchronization_rules import Outcome
 
 REQUESTS, ANSWERS = 1, 2  # tags: two ranks may each have a server and a replica of the other's
 

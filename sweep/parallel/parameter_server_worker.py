@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 
 from podium.sweep.parallel import bfloat16_gradients, parameter_shards
+from podium.sweep.parallel.gradient_synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.parallel.parameter_server import ParameterServer
 from podium.sweep.parallel.parameter_server_client import (
     LocalConnection,
@@ -18,7 +19,6 @@ from podium.sweep.parallel.parameter_server_client import (
     RemoteConnection,
 )
 from podium.sweep.parallel.process_group import Group, copy_from_first
-from podium.sweep.parallel.synchronization_rules import Apply, Outcome, SynchronizationRule
 from podium.sweep.values.errors import ParallelError
 
 RuleOf = Callable[[Apply], SynchronizationRule]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from podium.sweep.parallel.gradient_synchronization_rules import FirstGradients
 from podium.sweep.parallel.parameter_server_worker import ParameterServerReplica
 from podium.sweep.parallel.process_group import Group
-from podium.sweep.parallel.synchronization_rules import FirstGradients
 
 
 class SynchronousWithSpares(ParameterServerReplica):

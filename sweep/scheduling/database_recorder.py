@@ -16,10 +16,10 @@ from podium.db.stores import (
     attempt_usage,
     device_history,
     devices,
+    member_replicas,
     metrics,
     multi_device_attempt_ranks,
     population_intervals,
-    replicas,
     scheduler_lease,
     sweep_predecessors,
     sweep_warnings,
@@ -172,8 +172,8 @@ class DatabaseRecorder:
                 sweeps=sweeps.requested_updates(connection, known),
                 trials=pending_client_requests.pending_requests(connection),
                 enqueued=pending_client_requests.enqueued(connection),
-                dedicated=replicas.dedicated(connection),
-                members=replicas.member_devices(connection),
+                dedicated=member_replicas.dedicated(connection),
+                members=member_replicas.member_devices(connection),
                 drained=tuple(devices.drains(connection)),
             )
 

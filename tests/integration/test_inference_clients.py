@@ -25,7 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from podium.api.serve.ports import free_port
-from podium.db.stores import ensemble_reader, ensemble_writer, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, member_replicas
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
@@ -79,7 +79,9 @@ class Serving:
         self._exits.callback(server.close)
         self._exits.callback(network.gate.set)
         with self.rig.database.write() as connection:
-            replicas.change(connection, replica_id, MemberState.READY, device_id="cpu-0", epoch=1, endpoint=endpoint)
+            member_replicas.change(
+                connection, replica_id, MemberState.READY, device_id="cpu-0", epoch=1, endpoint=endpoint
+            )
         return network
 
     def start(self) -> None:

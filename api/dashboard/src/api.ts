@@ -1,7 +1,7 @@
 // The REST client, typed from the service's OpenAPI document. Failures are thrown as `ApiError` with the service's message.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
-import { takeAhead } from "./start/ahead";
+import { takeAhead } from "./start/early-requests";
 
 export type Schemas = components["schemas"];
 

@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { ApiError } from "./api";
-import { basket, compareHref } from "./basket/basket";
+import { basket, compareHref } from "./basket/comparison-basket";
 import { ConnectionBanner, useConnection } from "./connection-status";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
 import { LiveProvider } from "./live";

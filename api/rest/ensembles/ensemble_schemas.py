@@ -11,7 +11,7 @@ from podium.api.rest.ensembles.score_schemas import PrecisionScores, ResultView
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.stores.ensemble_evaluations import EvaluationRow
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
-from podium.db.stores.replicas import ReplicaRow
+from podium.db.stores.member_replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import Mode, Precision
 from podium.ensemble.values.ensemble_states import MemberState
 from podium.ensemble.values.precision_selection import MeasuredPrecision

@@ -2,8 +2,8 @@
 import { usePaletteActions } from "../palette/palette-actions";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
-import { add, type Kind, remove, useBasket } from "./basket";
-import "./basket.css";
+import { add, type Kind, remove, useBasket } from "./comparison-basket";
+import "./comparison-basket.css";
 
 type Props = { kind: Kind; id: number; name: string; iconOnly?: boolean };
 

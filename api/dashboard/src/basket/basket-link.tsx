@@ -1,8 +1,8 @@
 // The link to the comparison in the top bar, while something is in the basket.
 import { Link } from "wouter";
 import { Icon } from "../widgets/icon";
-import { compareHref, count, useBasket } from "./basket";
-import "./basket.css";
+import { compareHref, count, useBasket } from "./comparison-basket";
+import "./comparison-basket.css";
 
 export function BasketLink() {
   const basket = useBasket();

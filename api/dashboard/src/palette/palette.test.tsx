@@ -2,7 +2,7 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useEffect, useState } from "react";
-import { basket, clear } from "../basket/basket";
+import { basket, clear } from "../basket/comparison-basket";
 import { useKeys } from "../keyboard";
 import { showWithService } from "../testing/component-test-setup";
 import { Palette } from "./palette";

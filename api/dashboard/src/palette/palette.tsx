@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
-import { add } from "../basket/basket";
+import { add } from "../basket/comparison-basket";
 import { keys } from "../query-keys";
 import { useDebounced } from "../use-debounced";
 import { CutName } from "../widgets/cut-name";

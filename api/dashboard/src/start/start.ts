@@ -1,7 +1,7 @@
 // The start script: the browser runs it before the libraries have loaded. It loads the parts of the address, and sends
 // the requests of its first view.
 import { needsOf } from "./address";
-import { sendAhead } from "./ahead";
+import { sendAhead } from "./early-requests";
 import { PARTS } from "./parts";
 
 const { pathname, search } = window.location;

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
-import { add } from "../basket/basket";
+import { add } from "../basket/comparison-basket";
 import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { keys } from "../query-keys";

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.db.access.tokens import Role
-from podium.db.stores import ensemble_reader, ensemble_writer, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, member_replicas
 from podium.ensemble.values.ensemble_states import EnsembleState, MemberState
 from tests.service_rig import AT, ServiceRig
 
@@ -25,7 +25,7 @@ def fail_members(service: ServiceRig, ensemble_id: int, count: int) -> None:
     """Write what the host writes when members cannot be loaded."""
     with service.database.write() as connection:
         for member in ensemble_reader.get(connection, ensemble_id).active.members[:count]:
-            replicas.change(connection, member.replicas[0].id, MemberState.FAILED)
+            member_replicas.change(connection, member.replicas[0].id, MemberState.FAILED)
 
 
 def readiness(service: ServiceRig, role: Role | None = None) -> tuple[int, Any]:

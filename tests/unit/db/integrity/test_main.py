@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from podium.db.integrity import file_checks
+from podium.db.integrity import file_and_process_checks
 from podium.db.integrity.main import INVARIANTS, Report, audit
 from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import nodes
@@ -393,7 +393,7 @@ def test_hashing_holds_no_transaction_open(consistent: ServiceRig, monkeypatch: 
     consistent.database.close()
     with writer.write():
         pass
-    monkeypatch.setattr(file_checks, "sha256_of", hash_during_a_write)
+    monkeypatch.setattr(file_and_process_checks, "sha256_of", hash_during_a_write)
     assert not report_of(consistent).breaches
     writer.close()
 

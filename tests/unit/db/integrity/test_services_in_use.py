@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from podium.db.integrity import file_checks
+from podium.db.integrity import file_and_process_checks
 from podium.db.integrity.main import audit
 from podium.db.integrity.services_in_use import MISSED_RENEWAL_S, ServicesInUse, services_in_use
 from podium.db.stores import leader_lease
@@ -180,5 +180,5 @@ def test_processes_of_another_machine_are_not_looked_up(service: ServiceRig, dea
         connection.execute(text("DELETE FROM scheduler_lease"))
         connection.execute(text(f"INSERT INTO scheduler_lease VALUES (1, 1, 'process {dead}', 1.0, 1.0)"))
     with service.database.read() as connection:
-        assert list(file_checks.dead_attempts(connection, leads_here=False)) == []
-        assert len(list(file_checks.dead_attempts(connection, leads_here=True))) == 2
+        assert list(file_and_process_checks.dead_attempts(connection, leads_here=False)) == []
+        assert len(list(file_and_process_checks.dead_attempts(connection, leads_here=True))) == 2

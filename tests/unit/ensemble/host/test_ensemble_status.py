@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.db.stores.ensemble_reader import EnsembleRow, MemberRow, VersionRow
-from podium.db.stores.replicas import ReplicaRow
+from podium.db.stores.member_replicas import ReplicaRow
 from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Mode, Placement, Rule, Task

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from podium.db.schema.tables import ensemble_versions
 from podium.db.stores import event_outbox
-from podium.db.stores import replicas as replica_store
+from podium.db.stores import member_replicas as replica_store
 from podium.ensemble.host import live_replica
 from podium.ensemble.host.live_replica import MAX_RESTART_DELAY_S, restart_delay_s
 from podium.ensemble.host.worker_launcher_interface import WorkerStatus

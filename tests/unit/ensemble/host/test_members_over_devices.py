@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.db.stores import devices, replicas
+from podium.db.stores import devices, member_replicas
 from podium.ensemble.values.ensemble_spec import Placement
 from podium.ensemble.values.ensemble_states import EnsembleState
 from tests.host_rig import HostRig
@@ -77,7 +77,7 @@ def test_dedicated_member_reserves_all_of_its_devices(make_host: MakeRig) -> Non
     rig.step()
     assert rig.workers.placed == []
     with rig.service.database.read() as connection:
-        assert set(replicas.dedicated(connection)) == {"cpu-0", "cpu-1"}
+        assert set(member_replicas.dedicated(connection)) == {"cpu-0", "cpu-1"}
     rig.device("cpu-0", "dedicated")
     rig.step()
     assert rig.workers.placed == [], "one of two is not enough"
@@ -89,7 +89,7 @@ def test_dedicated_member_reserves_all_of_its_devices(make_host: MakeRig) -> Non
     rig.step()
     rig.step(60.0)
     with rig.service.database.read() as connection:
-        assert replicas.dedicated(connection) == {}
+        assert member_replicas.dedicated(connection) == {}
     assert [replica.device_ids for replica in rig.replicas()] == [()]
 
 

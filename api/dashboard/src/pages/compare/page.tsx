@@ -2,7 +2,7 @@
 
 import { useEffect } from "react";
 import { Link } from "wouter";
-import { basket, clear, count, idsIn, MOST, remove } from "../../basket/basket";
+import { basket, clear, count, idsIn, MOST, remove } from "../../basket/comparison-basket";
 import { ChartsOf } from "../../charts/export-subject";
 import { nameOf, type TrialName, useNamedTrials } from "../../trials/trial-references";
 import { setQuery, useQueryState } from "../../url-query-state";
@@ -11,7 +11,7 @@ import { Icon } from "../../widgets/icon";
 import { PageHead } from "../../widgets/page-head";
 import { Empty, Failure, Loading } from "../../widgets/query-states";
 import { ConfigurationDiff } from "./configuration-diff";
-import { Histories } from "./histories";
+import { Histories } from "./best-so-far-histories";
 import { JoinedTable } from "./joined-table";
 import { useHistories, useJoinedTrials } from "./queries";
 import "./compare.css";

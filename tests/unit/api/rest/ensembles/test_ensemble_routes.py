@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
-from podium.db.stores import ensemble_reader, ensemble_writer, replicas
+from podium.db.stores import ensemble_reader, ensemble_writer, member_replicas
 from podium.ensemble.scoring.ensemble_and_member_evaluation import evaluate
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Rule, Task
@@ -220,7 +220,7 @@ def test_degraded_ensemble_cannot_be_evaluated_and_the_member_is_named(
 ) -> None:
     with service.database.write() as connection:
         (replica,) = ensemble_reader.get(connection, ready_id).active.members[1].replicas
-        replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
+        member_replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
         ensemble_writer.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
     assert_problem(answer, 409, "needs all members", "trial 2 of sweep 1 is failed (its weights are gone)")

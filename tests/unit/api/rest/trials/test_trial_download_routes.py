@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from podium.db.integrity import file_checks
+from podium.db.integrity.file_and_process_checks import artifacts, saved_artifacts
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.assignment import AttemptKey
@@ -81,10 +81,10 @@ def test_artifact_is_an_attachment_and_never_a_page(service: ServiceRig, client:
         assert answer.headers["content-disposition"] == 'attachment; filename="sweep-1-trial-0-report.html"'
         assert answer.headers["x-content-type-options"] == "nosniff"
     with service.database.read() as connection:
-        assert list(file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)) == []
+        assert list(artifacts(saved_artifacts(connection), service.data, print)) == []
     service.attempt(1, 0).artifacts.joinpath("report.html").write_bytes(b"changed")
     with service.database.read() as connection:
-        (breach,) = file_checks.artifacts(file_checks.saved_artifacts(connection), service.data, print)
+        (breach,) = artifacts(saved_artifacts(connection), service.data, print)
     assert breach.invariant == "artifacts"
 
 

@@ -1,5 +1,5 @@
 // The classes that a prediction shows.
-import { columnsOf, likeliest } from "./class-columns";
+import { columnsOf, likeliest } from "./prediction-class-columns";
 
 test("the most likely class is the first of equals", () => {
   expect(likeliest([0.4, 0.4, 0.2])).toEqual({ index: 0, share: 0.4 });

@@ -1,5 +1,5 @@
 // Requests ahead of the application: each response is used once, and only while it is fresh.
-import { sendAhead, takeAhead } from "./ahead";
+import { sendAhead, takeAhead } from "./early-requests";
 
 const asked = (path: string, init?: RequestInit) => new Request(new URL(path, window.location.origin), init);
 let sent: string[];

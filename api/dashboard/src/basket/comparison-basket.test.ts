@@ -1,5 +1,5 @@
 // The basket: distinct, bounded, kept in the browser, and robust against what is stored.
-import { add, basket, clear, compareHref, count, idsIn, MOST, remove, reset } from "./basket";
+import { add, basket, clear, compareHref, count, idsIn, MOST, remove, reset } from "./comparison-basket";
 
 beforeEach(() => {
   localStorage.clear();

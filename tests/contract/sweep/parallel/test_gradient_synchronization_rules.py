@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from podium.sweep.parallel.synchronization_rules import (
+from podium.sweep.parallel.gradient_synchronization_rules import (
     Apply,
     BoundedStaleness,
     FirstGradients,
