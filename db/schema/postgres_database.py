@@ -218,11 +218,15 @@ class PostgresDatabase:
                 is_known = True
                 closed.wait(LISTEN_S)
 
-    def close(self) -> None:
-        """Close all connections; the next transaction opens new ones."""
+    def stop_listening(self) -> None:
+        """End what `listen` and `on_events` have started."""
         for closed in self._listeners:
             closed.set()
         self._listeners.clear()
+
+    def close(self) -> None:
+        """Close all connections; the next transaction opens new ones."""
+        self.stop_listening()
         for engine in (self._readers, self._writer):
             engine.dispose()
 

@@ -89,9 +89,10 @@ def of_trial(connection: Connection, trial_id: int) -> dict[int, list[RankRow]]:
 
 
 def device_ids(connection: Connection, trial_id: int, attempt: int) -> list[str]:
-    """The devices of an attempt, if it has several."""
+    """The devices of an attempt, in the order of ranks, if it has several."""
     mine = (attempt_ranks.c.trial_id == trial_id) & (attempt_ranks.c.number == attempt)
-    return list(connection.execute(select(attempt_ranks.c.device_id).where(mine)).scalars())
+    statement = select(attempt_ranks.c.device_id).where(mine).order_by(attempt_ranks.c.rank)
+    return list(connection.execute(statement).scalars())
 
 
 def devices_of_trials(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:

@@ -70,6 +70,8 @@ def test_timeline_and_rest_show_all_devices_and_logs_of_ranks(service: ServiceRi
     service.commit(*(RankEnded(KEY, rank, _rank_end(rank, at + 10)) for rank in (1, 0)))
     ended = _rank_end(1, at + 10)
     service.commit(AttemptEnded(ended, sweep_id, 0, TrialState.FAILED, 20.0))
+    with service.database.read() as connection:  # in the order of ranks, not in that of their ends
+        assert multi_device_attempt_ranks.device_ids(connection, 1, 1) == ["cpu-0", "cpu-1"]
     found = client.get("/api/v1/timeline").json()["devices"]
     assert [(device["id"], device["bars"]["trial_id"]) for device in found] == [
         ("cpu-0", [1]),
