@@ -7,18 +7,27 @@ from typing import Any
 
 from sqlalchemy import Connection, Float, Integer, String, inspect
 
+from podium.db.schema.dialect import is_postgres
+
+ONLY_ON_SQLITE = ("fk_metrics_trial_id_trials",)
 Tables = dict[str, dict[str, Any]]
 
 
 def described(connection: Connection) -> Tables:
-    """What the tables of a database are made of, in words that both kinds of databases share."""
+    """What the tables of a database are made of, in words that both kinds of databases share.
+
+    Without the foreign keys that only SQLite has.
+    """
     found = inspect(connection)
+    left_out = () if is_postgres(connection) else ONLY_ON_SQLITE
     return {
         table: {
             "columns": sorted(column(each) for each in found.get_columns(table)),
             "key": found.get_pk_constraint(table)["constrained_columns"],
             "references": sorted(
-                (each["constrained_columns"], each["referred_table"]) for each in found.get_foreign_keys(table)
+                (each["constrained_columns"], each["referred_table"])
+                for each in found.get_foreign_keys(table)
+                if each["name"] not in left_out
             ),
             "unique": sorted(each["column_names"] for each in found.get_unique_constraints(table)),
             "indexes": sorted(

@@ -12,6 +12,7 @@ Modules:
     migrate                  Upgrades a database to the current schema, under a lock and after a backup
     online_backup            Copies the database consistently while the service runs
     open_database            Opens the database of a service: SQLite's file in its data directory, or PostgreSQL's
+    postgres_arrays          The values of a column as one array for PostgreSQL
     postgres_binding         Binds a PostgreSQL database and a data directory to each other
     postgres_database        PostgreSQL behind the port `Database`: one writer at a time in all processes
     postgres_errors          Translates PostgreSQL errors to Podium's errors, by SQLSTATE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,6 @@ from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 
 __all__ = [
     "DialectText",
-    "array",
     "database_clock",
     "driver_dialect",
     "ending",
@@ -66,23 +65,6 @@ def row_insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> str:
     names = ", ".join(map(dialect.identifier_preparer.quote, columns))  # "user" is a word of PostgreSQL
     lists = ", ".join(f"%s::{table.c[name].type.compile(dialect)}[]" for name in columns)
     return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({lists})"  # noqa: S608 - our own names
-
-
-def array(values: Iterable[Any], type_: types.TypeEngine[Any]) -> str:
-    """PostgreSQL's text for an array of a column's values: the driver takes several times as long for a list."""
-    if isinstance(type_, types.Float):
-        written = ["NULL" if value is None or value != value else repr(float(value)) for value in values]  # NaN: NULL
-    elif isinstance(type_, types.String):
-        written = ["NULL" if value is None else _quoted(value) for value in values]
-    else:
-        written = ["NULL" if value is None else str(value) for value in values]
-    return "{" + ",".join(written) + "}"
-
-
-@functools.lru_cache(maxsize=1024)
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 @dataclass(frozen=True, slots=True)

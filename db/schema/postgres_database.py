@@ -25,6 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.pool import QueuePool
 
+from podium.db.schema.postgres_arrays import register_arrays
 from podium.db.schema.postgres_errors import is_dropped, refusal, where
 from podium.db.schema.sqlite_database import BUSY_S
 from podium.db.schema.transaction_observer import OnProgress, report_progress
@@ -286,6 +287,7 @@ class PostgresDatabase:
         connection.adapters.register_dumper(str, _TextDumper)
         connection.adapters.register_dumper(float, _FloatDumper)
         connection.adapters.register_loader("numeric", _NumberLoader)
+        register_arrays(connection)
         return connection
 
     def _defaults(self) -> dict[str, Any]:

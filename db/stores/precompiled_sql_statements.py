@@ -15,7 +15,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.expression import ClauseElement
 
-from podium.db.schema.dialect import array, driver_dialect, is_postgres, named_marks, row_insert, row_update
+from podium.db.schema.dialect import driver_dialect, is_postgres, named_marks, row_insert, row_update
+from podium.db.schema.postgres_arrays import array
 
 Row = tuple[Any, ...]
 
@@ -91,7 +92,7 @@ class RowInsert:
             return connection.exec_driver_sql(self._by_array, self._lists(rows)).rowcount
         return connection.exec_driver_sql(self._text, list(rows)).rowcount
 
-    def _lists(self, rows: Sequence[Row]) -> tuple[str, ...]:
+    def _lists(self, rows: Sequence[Row]) -> tuple[str | bytes, ...]:
         """The rows as one array per column."""
         columns = zip(self._columns, zip(*rows, strict=True), strict=True)
         return tuple(array(values, self._table.c[name].type) for name, values in columns)

@@ -18,6 +18,7 @@ from podium.db.stores.metric_summaries import MetricSummary
 from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.errors import DatabaseError
 from tests.unit.db.stores.test_stores import FAILED, WAITING, accept, ended, placed, planned, record
 
 NAN = math.nan
@@ -138,3 +139,21 @@ def test_doctor_finds_summaries_that_differ_from_the_points(database: Database, 
     with database.write() as connection:
         connection.execute(text(statement), {"infinity": math.inf} if ":infinity" in statement else {})
     assert any(wrong in found for found in breaches(database)), breaches(database)
+
+
+@pytest.mark.parametrize("value", [0.5, NAN])
+def test_points_of_a_missing_trial_are_refused(database: Database, value: float) -> None:
+    started(database)
+    with pytest.raises(DatabaseError):
+        record(database, *points([0.1]), MetricPoint(AttemptKey(99, 1), "m", 0, value, 12.0))
+    with database.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM metrics")).scalar_one() == 0
+
+
+def test_trial_with_points_cannot_be_removed(database: Database) -> None:
+    started(database)
+    record(database, *points([0.1]))
+    with pytest.raises(DatabaseError), database.write() as connection:
+        for table in ("placements", "attempts", "trial_params"):
+            connection.execute(text(f"DELETE FROM {table} WHERE trial_id = 1"))
+        connection.execute(text("DELETE FROM trials WHERE id = 1"))
