@@ -16,6 +16,11 @@ from podium.sweep.runtime.per_service_paths import SERVICES, ServicePaths
 from podium.sweep.runtime.ray_tls import RayTls
 from podium.sweep.values.errors import DataDirectoryError
 
+# Folders of a data directory, relative to it.
+BUNDLES = "bundles"
+DATASETS = "datasets"
+TRIALS = "trials"
+
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory(ServicePaths):
@@ -137,15 +142,15 @@ class DataDirectory(ServicePaths):
 
     @property
     def bundles(self) -> Path:
-        return self.root / "bundles"
+        return self.root / BUNDLES
 
     @property
     def data_cache(self) -> Path:
-        return self.root / "datasets"
+        return self.root / DATASETS
 
     @property
     def trials(self) -> Path:
-        return self.root / "trials"
+        return self.root / TRIALS
 
     @property
     def evaluations(self) -> Path:
@@ -186,6 +191,16 @@ class DataDirectory(ServicePaths):
     def relative(self, path: Path) -> str:
         """A path below the data directory, relative to it, so that it means the same file on each machine."""
         return str(path.relative_to(self.root))
+
+    @classmethod
+    def relative_attempt(cls, sweep_id: int, number: int, attempt: int, nonce: str) -> str:
+        """`relative` of the folder of an attempt, in a fraction of the time."""
+        return f"{TRIALS}/{cls.attempt_key(sweep_id, number, attempt, nonce)}"
+
+    @staticmethod
+    def relative_bundle(sha256: str) -> str:
+        """`relative` of the folder of a bundle, in a fraction of the time."""
+        return f"{BUNDLES}/{sha256}"
 
     def prepare(self) -> None:
         """Create missing folders with mode 0700. Raises `DataDirectoryError` on failure."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.layout import DATASETS, DataDirectory
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.population_intervals import interval_of
@@ -35,9 +35,9 @@ def assignment_of(
         metric=spec.pruned_on.name,
         program=spec.program.model_dump(),
         split=spec.validation.model_dump(mode="json"),
-        directory=data.relative(data.attempt(sweep.sweep_id, trial.number, trial.attempt, trial.nonce)),
-        data_cache=data.relative(data.data_cache),
-        code=None if bundle is None else data.relative(data.bundle(bundle)),
+        directory=data.relative_attempt(sweep.sweep_id, trial.number, trial.attempt, trial.nonce),
+        data_cache=DATASETS,
+        code=None if bundle is None else data.relative_bundle(bundle),
         defined=tuple(sorted(trial.defined)),
         prunable=spec.early_terminate.type != "none",
         keep_checkpoint=spec.keep.checkpoints != "none",

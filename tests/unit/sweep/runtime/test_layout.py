@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime.atomic_files import write_atomic
-from podium.sweep.runtime.layout import DataDirectory, default_data_directory
+from podium.sweep.runtime.layout import DATASETS, DataDirectory, default_data_directory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DataDirectoryError
 
@@ -38,6 +38,14 @@ def test_every_attempt_has_its_own_folder() -> None:
     assert len({data.attempt(*key) for key in keys}) == 24
     assert data.attempt(1, 2, 3, "0123abcd") == data.trials / "1" / "2" / "3-0123abcd"
     assert data.attempt(1, 2, 3, "") == data.trials / "1" / "2" / "3", "the folder of an earlier version"
+
+
+def test_relative_paths_are_those_of_the_folders() -> None:
+    data = DataDirectory(Path("some/data"))
+    for nonce in ("0123abcd", ""):
+        assert data.relative_attempt(1, 2, 3, nonce) == data.relative(data.attempt(1, 2, 3, nonce))
+    assert data.relative_bundle("ab" * 32) == data.relative(data.bundle("ab" * 32))
+    assert data.relative(data.data_cache) == DATASETS
 
 
 @pytest.mark.parametrize(("variable", "expected"), [("/somewhere", "/somewhere"), ("", "podium-data")])
