@@ -43,6 +43,13 @@ def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatab
     return found
 
 
+def open_unkept_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
+    """The same with an object of its own: nothing else is connected, and nothing is after the test has closed it."""
+    open_postgres_database(prepare)
+    _opened().disconnect()
+    return PostgresDatabase(postgres_server().url(NAME))
+
+
 class _KeptDatabase(PostgresDatabase):
     """A database whose connections stay when a test closes it: on new ones, each first statement takes milliseconds."""
 

@@ -265,20 +265,23 @@ def release(connection: Connection, released: Sequence[AttemptReleased]) -> None
 
 def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
     """End attempts; each trial ends too, or waits for another attempt."""
-    for item in ended:
-        row = _ended_row(item)
-        _END_ATTEMPT.execute(connection, row | {"b_state": item.event.state.value})
-        if not _END_TRIAL.execute(connection, row).rowcount:
-            continue  # rejected by the fencing
-        payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
+    rows = [_ended_row(item) for item in ended]
+    _END_ATTEMPT.execute_many(
+        connection, [row | {"b_state": item.event.state.value} for row, item in zip(rows, ended, strict=True)]
+    )
+    # The fencing rejects the others.
+    counted = [item for row, item in zip(rows, ended, strict=True) if _END_TRIAL.execute(connection, row).rowcount]
+    for item in counted:
         if item.state in TERMINAL_TRIAL_STATES:
             trial_values_constraints_attributes.add(connection, item)
-            if item.objectives and item.state is TrialState.FINISHED:
-                payload["values"] = list(item.event.values or ())
-        event = NewEvent(
-            item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id, payload=payload
-        )
-        event_outbox.add(connection, [event])
+    event_outbox.add(connection, [_ended_event(item) for item in counted])
+
+
+def _ended_event(item: AttemptEnded) -> NewEvent:
+    payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
+    if item.objectives and item.state is TrialState.FINISHED:
+        payload["values"] = list(item.event.values or ())
+    return NewEvent(item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id, payload=payload)
 
 
 def _ended_row(item: AttemptEnded) -> dict[str, Any]:
