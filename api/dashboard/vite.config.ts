@@ -57,6 +57,8 @@ export default defineConfig({
   server: { proxy: { "/api": service, "/schemas": service, "/v2": service } },
   test: {
     environment: "happy-dom",
+    pool: "threads",
+    isolate: false,
     globals: true,
     testTimeout: 20_000,
     setupFiles: ["tests/setup.ts"],
