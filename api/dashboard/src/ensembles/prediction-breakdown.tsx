@@ -7,8 +7,8 @@ import { trialHref } from "../trials/trial-references";
 import { CutName } from "../widgets/cut-name";
 import { ScrollX } from "../widgets/scroll-x";
 import { StateBadge } from "../widgets/state-badge";
-import { columnsOf, likeliest } from "./prediction-class-columns";
 import type { Ensemble, Prediction } from "./ensemble-types-and-labels";
+import { columnsOf, likeliest } from "./prediction-class-columns";
 import "./prediction-breakdown.css";
 
 const COLUMNS = 10;

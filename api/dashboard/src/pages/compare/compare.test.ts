@@ -1,7 +1,7 @@
 // The comparison: line diff, joined columns, and lines of the best value.
 import { sweepFixture } from "../../sweep/fixture";
-import { codeText } from "./configuration-diff";
 import { axesOf, stepsOf } from "./best-so-far-histories";
+import { codeText } from "./configuration-diff";
 import { columnsOf, differing, sortedBy } from "./joined-columns";
 import { countChanges, lineDiff } from "./line-diff";
 import type { History, JoinedTrial } from "./queries";
