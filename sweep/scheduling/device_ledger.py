@@ -230,6 +230,8 @@ class DeviceLedger:
         self._slots: dict[str, Slot] = {}
         self._dedicated: dict[str, str] = {}
         self._drained: tuple[DeviceDrain, ...] = ()
+        # What was requested last; None if devices were drained since.
+        self._closed: tuple[dict[str, str], tuple[DeviceDrain, ...]] | None = ({}, ())
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
         self.slots_per_device = 1
         self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
@@ -308,8 +310,12 @@ class DeviceLedger:
 
         A running trial continues. The failures of a device that is returned are forgotten.
         """
+        requested = (dict(dedicated), tuple(drained))
+        if requested == self._closed:  # nearly always
+            return []
+        self._closed = requested
         before = [device_id for device_id in self._failed if self._is_drained(device_id)]
-        self._dedicated, self._drained = dict(dedicated), tuple(drained)
+        self._dedicated, self._drained = requested
         for device_id in before:
             if not self._is_drained(device_id):
                 del self._failed[device_id]
@@ -342,6 +348,7 @@ class DeviceLedger:
             return None
         why = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
         self._drained = (*self._drained, DeviceDrain(device_id, self._uuid(device_id) or "", why))
+        self._closed = None
         if (slot := self.get(device_id)) is not None:
             slot.set_closed(slot.dedicated, why)
         return why
