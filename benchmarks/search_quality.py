@@ -77,7 +77,8 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         peer.append(Figure(label, "regret", tuple(found.regrets[compared] for found in theirs[name])))
         interval = _interval(podium[-1].samples, peer[-1].samples)
         ratios[label] = 1 / interval.mean
-        targets.append(Target(f"{label}: not shown to be worse than Optuna", f"{interval} × its regret", interval.low <= 1))
+        aim = f"{label}: not shown to be worse than Optuna"
+        targets.append(Target(aim, f"{interval} × its regret", interval.low <= 1))
         plan.say(f"{label}: {interval} × Optuna's regret")
     for name in FUNCTIONS:
         podium.append(Figure(f"{name} after {longest:,}", "regret", tuple(f.regrets[longest] for f in long[name])))

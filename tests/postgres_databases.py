@@ -18,6 +18,7 @@ from tests.postgres_server import ADMIN, new_server, postgres_server
 
 NAME = "podium_test"
 _LOCK_S = 2
+_WAIT = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'podium', 'big')})"  # for a write of a session that is left
 _VACUUM_EVERY = 50  # resets: removed rows make tables longer
 _TABLES = ("alembic_version", *metadata.tables)
 _FILLED = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {table})" for table in _TABLES)
@@ -37,6 +38,7 @@ _FINGERPRINT = "SELECT concat_ws(' ', {})".format(
 def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
     """A database with what `prepare` writes, in place of that of the last test; its object is used again."""
     found = _opened()
+    found.close()  # of a test that did not: ends its listeners
     if not _content().reset(prepare.__name__):
         found.disconnect()
         _content().make_again(prepare)
@@ -44,7 +46,7 @@ def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatab
 
 
 def open_unkept_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
-    """The same with an object of its own: nothing else is connected, and nothing is after the test has closed it."""
+    """The same with an object of its own: no other session is Podium's, and none is after the test has closed it."""
     open_postgres_database(prepare)
     _opened().disconnect()
     return PostgresDatabase(postgres_server().url(NAME))
@@ -127,6 +129,7 @@ class _Content:
         )
 
     def _write(self, connection: psycopg.Connection[Any], prepared: str) -> None:
+        connection.execute(_WAIT)
         if used := self._filled(connection):
             connection.execute("; ".join(f"DELETE FROM {table}" for table in used))
         for table, parts in self._rows[prepared].items():

@@ -1,7 +1,8 @@
 """The values of a column as one array for PostgreSQL; scheduler and api.
 
 The driver takes several times as long for a list. Numbers are sent in the binary format of the protocol
-(`array_recv` of the server): printing 17 digits took a third of the processor time of storing points.
+(`array_recv` of the server): printing 17 digits took a third of the time that a
+batch of points needs in this process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sqlalchemy import types
 
 _DIMENSIONS, _NO_NULLS, _LOWER_BOUND = 1, 0, 1
 _BYTES = 8  # of an element
+_HEAD, _INTEGER, _FLOAT = struct.Struct(">iiIii"), struct.Struct(">iq"), struct.Struct(">id")
 
 
 class _Integers(bytes):
@@ -62,23 +64,19 @@ def array(values: Sequence[Any], type_: types.TypeEngine[Any]) -> str | bytes:
         return _text("NULL" if value is None else _quoted(value) for value in values)
     try:
         if isinstance(type_, types.BigInteger):
-            return _Integers(_binary("q", postgres.types["int8"].oid, values))
+            return _Integers(_binary(_INTEGER, postgres.types["int8"].oid, values))
         if isinstance(type_, types.Float) and not any(value != value for value in values):
-            return _Floats(_binary("d", postgres.types["float8"].oid, values))
+            return _Floats(_binary(_FLOAT, postgres.types["float8"].oid, values))
     except struct.error:
         pass  # a value is None, or does not fit
     number = float if isinstance(type_, types.Float) else str
     return _text("NULL" if value is None or value != value else str(number(value)) for value in values)
 
 
-def _binary(code: str, oid: int, values: Sequence[Any]) -> bytes:
+def _binary(element: struct.Struct, oid: int, values: Sequence[Any]) -> bytes:
     """The header, and each value after the number of its bytes."""
-    head = (_DIMENSIONS, _NO_NULLS, oid, len(values), _LOWER_BOUND)
-    return struct.pack(f">iiIii{f'i{code}' * len(values)}", *head, *_with_sizes(values))
-
-
-def _with_sizes(values: Sequence[Any]) -> itertools.chain[Any]:
-    return itertools.chain.from_iterable(zip(itertools.repeat(_BYTES), values))
+    head = _HEAD.pack(_DIMENSIONS, _NO_NULLS, oid, len(values), _LOWER_BOUND)
+    return head + b"".join(map(element.pack, itertools.repeat(_BYTES), values))
 
 
 def _text(written: Iterable[str]) -> str:

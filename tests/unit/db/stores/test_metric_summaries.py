@@ -18,7 +18,7 @@ from podium.db.stores.metric_summaries import MetricSummary
 from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.values.assignment import AttemptKey
-from podium.sweep.values.errors import DatabaseError
+from podium.sweep.values.errors import DamagedError
 from tests.unit.db.stores.test_stores import FAILED, WAITING, accept, ended, placed, planned, record
 
 NAN = math.nan
@@ -144,7 +144,7 @@ def test_doctor_finds_summaries_that_differ_from_the_points(database: Database, 
 @pytest.mark.parametrize("value", [0.5, NAN])
 def test_points_of_a_missing_trial_are_refused(database: Database, value: float) -> None:
     started(database)
-    with pytest.raises(DatabaseError):
+    with pytest.raises(DamagedError, match="nothing was written"):
         record(database, *points([0.1]), MetricPoint(AttemptKey(99, 1), "m", 0, value, 12.0))
     with database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM metrics")).scalar_one() == 0
@@ -153,7 +153,11 @@ def test_points_of_a_missing_trial_are_refused(database: Database, value: float)
 def test_trial_with_points_cannot_be_removed(database: Database) -> None:
     started(database)
     record(database, *points([0.1]))
-    with pytest.raises(DatabaseError), database.write() as connection:
-        for table in ("placements", "attempts", "trial_params"):
+    with database.write() as connection:
+        for table in ("attempts", "trial_params"):
             connection.execute(text(f"DELETE FROM {table} WHERE trial_id = 1"))
+    with pytest.raises(DamagedError, match="nothing was written"), database.write() as connection:
         connection.execute(text("DELETE FROM trials WHERE id = 1"))
+    with database.write() as connection:
+        for table in ("metrics", "metric_summaries", "trials"):
+            connection.execute(text(f"DELETE FROM {table} WHERE {'id' if table == 'trials' else 'trial_id'} = 1"))
