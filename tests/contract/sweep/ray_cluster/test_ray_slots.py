@@ -242,7 +242,7 @@ def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
 
 def test_slot_is_lost_once_and_ignores_calls_until_it_is_open_again(fake_ray: FakeRay) -> None:
     """A second loss would kill the slot that replaces it."""
-    slots, inbox = fake_ray.slots(1, replace(FAST, reopen_s=0.05))
+    slots, inbox = fake_ray.slots(1, replace(FAST, reopen_s=1.0))
     slots.open_missing()
     _opened_ids(inbox, 1)
     fake_ray.actors["slot-cpu-0"].exchanges = [ActorDiedError()]
