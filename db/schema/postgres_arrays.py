@@ -13,46 +13,20 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import psycopg
-from psycopg import postgres, pq
-from psycopg.abc import Buffer
-from psycopg.adapt import Dumper
 from sqlalchemy import types
 
 _DIMENSIONS, _NO_NULLS, _LOWER_BOUND = 1, 0, 1
+_BIGINT, _DOUBLE_PRECISION = 20, 701  # in pg_type
 _BYTES = 8  # of an element
 _HEAD, _INTEGER, _FLOAT = struct.Struct(">iiIii"), struct.Struct(">iq"), struct.Struct(">id")
 
 
-class _Integers(bytes):
+class IntegerArray(bytes):
     """An array of bigint in binary."""
 
 
-class _Floats(bytes):
+class FloatArray(bytes):
     """An array of double precision in binary."""
-
-
-class _ArrayDumper(Dumper):
-    """Passes an array that is binary already."""
-
-    format = pq.Format.BINARY
-
-    def dump(self, obj: bytes) -> Buffer:
-        return obj
-
-
-class _IntegersDumper(_ArrayDumper):
-    oid = postgres.types["int8"].array_oid
-
-
-class _FloatsDumper(_ArrayDumper):
-    oid = postgres.types["float8"].array_oid
-
-
-def register_arrays(connection: psycopg.Connection[Any]) -> None:
-    """Let a connection take the values of `array`."""
-    connection.adapters.register_dumper(_Integers, _IntegersDumper)
-    connection.adapters.register_dumper(_Floats, _FloatsDumper)
 
 
 def array(values: Sequence[Any], type_: types.TypeEngine[Any]) -> str | bytes:
@@ -64,9 +38,9 @@ def array(values: Sequence[Any], type_: types.TypeEngine[Any]) -> str | bytes:
         return _text("NULL" if value is None else _quoted(value) for value in values)
     try:
         if isinstance(type_, types.BigInteger):
-            return _Integers(_binary(_INTEGER, postgres.types["int8"].oid, values))
+            return IntegerArray(_binary(_INTEGER, _BIGINT, values))
         if isinstance(type_, types.Float) and not any(value != value for value in values):
-            return _Floats(_binary(_FLOAT, postgres.types["float8"].oid, values))
+            return FloatArray(_binary(_FLOAT, _DOUBLE_PRECISION, values))
     except struct.error:
         pass  # a value is None, or does not fit
     number = float if isinstance(type_, types.Float) else str

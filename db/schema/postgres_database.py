@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg import sql
-from psycopg.adapt import Loader
+from psycopg import postgres, pq, sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
 from psycopg.types.numeric import FloatDumper, Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -25,7 +26,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.pool import QueuePool
 
-from podium.db.schema.postgres_arrays import register_arrays
+from podium.db.schema.postgres_arrays import FloatArray, IntegerArray
 from podium.db.schema.postgres_errors import is_dropped, refusal, where
 from podium.db.schema.sqlite_database import BUSY_S
 from podium.db.schema.transaction_observer import OnProgress, report_progress
@@ -78,6 +79,23 @@ class _FloatDumper(FloatDumper):
 
     def dump(self, obj: float) -> Any:
         return None if obj != obj else super().dump(obj)
+
+
+class _ArrayDumper(Dumper):
+    """Passes an array that is binary already."""
+
+    format = pq.Format.BINARY
+
+    def dump(self, obj: bytes) -> Buffer:
+        return obj
+
+
+class _IntegerArrayDumper(_ArrayDumper):
+    oid = postgres.types["int8"].array_oid
+
+
+class _FloatArrayDumper(_ArrayDumper):
+    oid = postgres.types["float8"].array_oid
 
 
 class _NumberLoader(Loader):
@@ -287,7 +305,8 @@ class PostgresDatabase:
         connection.adapters.register_dumper(str, _TextDumper)
         connection.adapters.register_dumper(float, _FloatDumper)
         connection.adapters.register_loader("numeric", _NumberLoader)
-        register_arrays(connection)
+        connection.adapters.register_dumper(IntegerArray, _IntegerArrayDumper)
+        connection.adapters.register_dumper(FloatArray, _FloatArrayDumper)
         return connection
 
     def _defaults(self) -> dict[str, Any]:
