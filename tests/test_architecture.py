@@ -32,8 +32,9 @@ LIGHT = {
     "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.trial_process.attempt_runner": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.inference_server": (*NOT_FOR_TRIALS, "ray"),
-    "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),
-    "podium.api.gateway.main": ("torch", "ray", "optuna", "sklearn"),
+    "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn", "psycopg"),
+    "podium.api.gateway.main": ("torch", "ray", "optuna", "sklearn", "psycopg"),
+    "podium.sweep.scheduling.database_recorder": ("psycopg",),  # which is only installed for PostgreSQL
     "podium.api.client.client": ("torch", "ray", "optuna", "sqlalchemy", "fastapi"),
     "podium.sweep.specfile.spec_file": ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy"),
 }
