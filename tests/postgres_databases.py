@@ -18,7 +18,7 @@ from tests.postgres_server import ADMIN, new_server, postgres_server
 
 NAME = "podium_test"
 _LOCK_S = 2
-_WAIT = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'podium', 'big')})"  # for a write of a session that is left
+_WRITE_LOCK = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'podium', 'big')})"  # of all writes
 _VACUUM_EVERY = 50  # resets: removed rows make tables longer
 _TABLES = ("alembic_version", *metadata.tables)
 _FILLED = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {table})" for table in _TABLES)
@@ -41,18 +41,18 @@ def open_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatab
     found.close()  # of a test that did not: ends its listeners
     if not _content().reset(prepare.__name__):
         found.disconnect()
-        _content().make_again(prepare)
+        _content().recreate(prepare)
     return found
 
 
-def open_unkept_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
+def open_separate_postgres_database(prepare: Callable[[Database], None]) -> PostgresDatabase:
     """The same with an object of its own: no other session is Podium's, and none is after the test has closed it."""
     open_postgres_database(prepare)
     _opened().disconnect()
     return PostgresDatabase(postgres_server().url(NAME))
 
 
-class _KeptDatabase(PostgresDatabase):
+class _PooledDatabase(PostgresDatabase):
     """A database whose connections stay when a test closes it: on new ones, each first statement takes milliseconds."""
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class _Content:
         self._connection: psycopg.Connection[Any] | None = None  # of a superuser
         self._tables = ""  # their fingerprint
         self._rows: dict[str, dict[str, list[bytes]]] = {}  # by what prepared them, and table
-        self._numbers: dict[str, str] = {}  # by what prepared them: the statement that sets the last ids
+        self._sequences: dict[str, str] = {}  # by what prepared them: the statement that sets the last ids
         self._resets = 0
 
     def reset(self, prepared: str) -> bool:
@@ -94,7 +94,7 @@ class _Content:
             return False
         return True
 
-    def make_again(self, prepare: Callable[[Database], None]) -> None:
+    def recreate(self, prepare: Callable[[Database], None]) -> None:
         """Make the database again, and remember what `prepare` writes."""
 
         def fill(url: str) -> None:
@@ -110,33 +110,33 @@ class _Content:
         atexit.register(self._connection.close)
         self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_LOCK_S}s'")
         self._tables = self._fingerprint(self._connection)
-        self._remember(self._connection, prepare.__name__)
+        self._snapshot(self._connection, prepare.__name__)
 
     def _fingerprint(self, connection: psycopg.Connection[Any]) -> str:
         """Differs after each change of a table, a constraint, a trigger, a function or a setting."""
         (found,) = connection.execute(_FINGERPRINT).fetchone() or ("",)
         return str(found)
 
-    def _remember(self, connection: psycopg.Connection[Any], prepared: str) -> None:
+    def _snapshot(self, connection: psycopg.Connection[Any], prepared: str) -> None:
         rows = {}
         for table in self._filled(connection):
             with connection.cursor().copy(f"COPY {table} TO STDOUT") as copy:
                 rows[table] = [bytes(part) for part in copy]
         self._rows[prepared] = rows
-        self._numbers[prepared] = "SELECT " + ", ".join(
+        self._sequences[prepared] = "SELECT " + ", ".join(
             f"setval('{name}', {1 if last is None else last}, {last is not None})"
             for name, last in connection.execute("SELECT sequencename, last_value FROM pg_sequences ORDER BY 1")
         )
 
     def _write(self, connection: psycopg.Connection[Any], prepared: str) -> None:
-        connection.execute(_WAIT)
+        connection.execute(_WRITE_LOCK)
         if used := self._filled(connection):
             connection.execute("; ".join(f"DELETE FROM {table}" for table in used))
         for table, parts in self._rows[prepared].items():
             with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
                 for part in parts:
                     copy.write(part)
-        connection.execute(self._numbers[prepared])
+        connection.execute(self._sequences[prepared])
 
     def _filled(self, connection: psycopg.Connection[Any]) -> list[str]:
         """The tables that have rows."""
@@ -154,8 +154,8 @@ def new_url_file(folder: Path) -> Path:
 
 
 @functools.cache
-def _opened() -> _KeptDatabase:
-    return _KeptDatabase(postgres_server().url(NAME))
+def _opened() -> _PooledDatabase:
+    return _PooledDatabase(postgres_server().url(NAME))
 
 
 @functools.cache

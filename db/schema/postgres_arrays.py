@@ -1,8 +1,7 @@
 """The values of a column as one array for PostgreSQL; scheduler and api.
 
-The driver takes several times as long for a list. Numbers are sent in the binary format of the protocol
-(`array_recv` of the server): printing 17 digits took a third of the time that a
-batch of points needs in this process.
+The driver takes several times as long for a list. Numbers are sent in the binary format of the protocol (`array_recv`
+of the server): printing 17 digits took a third of the time that a batch of points needs in this process.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 from tests.databases import empty, open_sqlite
 from tests.filled_databases import fill
-from tests.postgres_databases import NAME, open_unkept_postgres_database
+from tests.postgres_databases import NAME, open_separate_postgres_database
 from tests.postgres_server import postgres_server
 
 pytestmark = pytest.mark.fixed_database
@@ -42,7 +42,7 @@ def path(database_folder: Path) -> Iterator[Path]:
 @pytest.fixture
 def postgres() -> Iterator[Database]:
     """A migrated PostgreSQL database."""
-    opened = open_unkept_postgres_database(empty)
+    opened = open_separate_postgres_database(empty)
     yield opened
     opened.close()
 

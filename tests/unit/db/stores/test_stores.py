@@ -203,6 +203,18 @@ def test_end_of_an_old_attempt_is_ignored(database: Database) -> None:
     assert (first.state, first.cause, second.state) == ("failed", "infrastructure", None)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_end_that_does_not_count_gives_no_event(database: Database, together: bool) -> None:
+    accept(database)
+    record(database, planned(), placed(1), ended(1, FAILED, value=None, then=WAITING), placed(2))
+    ends = [ended(1, value=0.1), ended(2, value=0.9), ended(2, FAILED, value=None)]
+    for changes in [ends] if together else [[end] for end in ends]:
+        record(database, *changes)
+    with database.read() as connection:
+        kinds = [event["kind"] for event in event_outbox.after(connection, 0)]
+    assert [kind for kind in kinds if kind in ("trial.finished", "trial.failed")] == ["trial.finished"]
+
+
 @pytest.mark.parametrize(
     "late", [[ended(1, FAILED, value=None)], [placed(2), ended(2, value=0.1)], [TrialDropped(1, 1, 0, 99.0)]]
 )
