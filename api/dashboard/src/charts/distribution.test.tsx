@@ -42,3 +42,11 @@ test("ranks are drawn over two parameters", () => {
   render(<Rank points={points} x={x} y={y} metric={LOSS} inside={Uint8Array.from([1, 1])} {...linked} />);
   expect(screen.getByRole("img")).toHaveAccessibleName("Rank of loss by lr and width, 2 trials.");
 });
+
+test("a brush changes the number of ranked trials in the description", () => {
+  stubSize(600);
+  const points = pointsOf({ value: [1, 2, 3], "params.lr": [0.1, 0.2, 0.3], "params.width": [8, 16, 32] });
+  const [x, y] = [numberAxis("params.lr", "lr", [0.1, 0.3]), numberAxis("params.width", "width", [8, 32])];
+  render(<Rank points={points} x={x} y={y} metric={LOSS} inside={Uint8Array.from([1, 0, 1])} {...linked} />);
+  expect(screen.getByRole("img")).toHaveAccessibleName("Rank of loss by lr and width, 2 trials.");
+});

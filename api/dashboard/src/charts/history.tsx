@@ -2,6 +2,7 @@
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, titleOf, withRoom } from "./axis";
+import { countIn } from "./brush-filter-terms";
 import type { LegendItem } from "./legend";
 import type { Point } from "./plot-area-and-grid";
 import type { LogChoice } from "./result-axis-scale";
@@ -41,10 +42,10 @@ export const History = memo(function History({ points, metric, by, log, inside, 
   const counts = useMemo(() => countUnfinished(points, metric.key, inside), [points, metric.key, inside]);
   const marked = useMemo(() => (last ? [last.row] : []), [last]);
   const label = last
-    ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
+    ? `${metric.name} of ${formatCount(countIn(inside))} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
     : metric.goal
       ? `${metric.name}: no trial has finished.`
-      : `${metric.name} of ${formatCount(points.shown)} trials.`;
+      : `${metric.name} of ${formatCount(countIn(inside))} trials.`;
   const bestAt = useMemo(() => new Set(best.map(({ row }) => row)), [best]);
   const isBetter = metric.goal && { "improves on all before": (row: number) => bestAt.has(row) };
   return (

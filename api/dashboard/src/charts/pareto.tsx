@@ -2,6 +2,7 @@
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, placeOn, titleOf } from "./axis";
+import { countIn } from "./brush-filter-terms";
 import type { LegendItem } from "./legend";
 import type { Point } from "./plot-area-and-grid";
 import type { LogChoice } from "./result-axis-scale";
@@ -21,7 +22,7 @@ export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log
   const y = useValueAxis(points, yMetric, log, inside);
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
   const line = useMemo(() => staircase(points, front, x, y), [points, front, x, y]);
-  const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are not dominated.`;
+  const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(countIn(inside))} trials are not dominated.`;
   const onFront = new Set(front);
   return (
     <Scatter

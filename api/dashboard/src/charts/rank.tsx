@@ -2,6 +2,7 @@
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, columnNameOf, titleOf, withRoom } from "./axis";
+import { countIn } from "./brush-filter-terms";
 import type { LegendItem } from "./legend";
 import { rampText } from "./ramp-meaning";
 import { Scatter, type ScatterProps } from "./scatter";
@@ -23,7 +24,7 @@ export const Rank = memo(function Rank({ points, x, y, metric, inside, shares, .
     () => inside.map((each, row) => (each && !Number.isNaN(shares?.[row] ?? Number.NaN) ? 1 : 0)),
     [inside, shares],
   ); // trials without a result have no rank, and would hide the others
-  const label = `Rank of ${metric.name} by ${x.name} and ${y.name}, ${formatCount(points.shown)} trials.`;
+  const label = `Rank of ${metric.name} by ${x.name} and ${y.name}, ${formatCount(countIn(inside))} trials.`;
   const values = columnOf(points, metric.key);
   return (
     <Scatter

@@ -2,6 +2,7 @@
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, titleOf, withRoom } from "./axis";
+import { countIn } from "./brush-filter-terms";
 import type { LegendItem } from "./legend";
 import { rampText } from "./ramp-meaning";
 import { Scatter, type ScatterProps } from "./scatter";
@@ -16,7 +17,7 @@ type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" |
 
 export const Slice = memo(function Slice({ points, parameter, metric, inside, unfinished, ...rest }: SliceProps) {
   const x = useMemo(() => withRoom(parameter), [parameter]);
-  const label = `${metric.name} against ${parameter.name}, ${formatCount(points.shown)} trials.`;
+  const label = `${metric.name} against ${parameter.name}, ${formatCount(countIn(inside))} trials.`;
   const legend: LegendItem[] = [{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, ...unfinished];
   return (
     <Scatter
