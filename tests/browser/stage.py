@@ -14,6 +14,7 @@ from playwright.sync_api import Browser
 
 from podium.api.client.client import Client
 from tests.browser.login import fresh_link, printed_link
+from tests.browser.studies import dense_study, tied_study
 from tests.running_service import RunningService, function_sweep
 from tests.specs import builtin_document
 from tests.visitor import Visitor
@@ -103,6 +104,22 @@ class Stage:
         best = [trial["trial_id"] for trial in self.client.best(self.digits, 3)]
         built = self.client.build_ensemble(trial_ids=best, name="three digits", deadline_ms=500.0)
         return int(self.client.wait_ensemble(built["id"], 60)["id"])
+
+    @functools.cached_property
+    def metrics(self) -> int:
+        """Four trials that log 201 metrics each; that with `x` 4 fails."""
+        parameters = {"x": {"values": [1, 2, 3, 4]}}
+        return self._run(self._curves("metrics", name="metrics", run_cap=4, method="grid", parameters=parameters))
+
+    @functools.cached_property
+    def tied(self) -> int:
+        """An imported study over many parameters, with equal results, and pruned and failed trials."""
+        return int(self.client.import_sweep(tied_study())["id"])
+
+    @functools.cached_property
+    def dense(self) -> int:
+        """An imported study of thousands of trials."""
+        return int(self.client.import_sweep(dense_study())["id"])
 
     @functools.cached_property
     def planted(self) -> int:

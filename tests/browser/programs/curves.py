@@ -58,3 +58,14 @@ def failing(trial: Any) -> float:
     if x % 2 == 0:
         raise ValueError(f"x is {x}, which is even")
     return float(x)
+
+
+def metrics(trial: Any) -> float:
+    """200 metrics and a loss that rises; raises an exception if `x` is 4."""
+    x = int(trial.params["x"])
+    print(f"starts with x {x}", flush=True)
+    for step, loss in enumerate((x / 20, x / 10)):
+        trial.log({"val_loss": loss, **{f"layer {n}/norm": n + step for n in range(200)}}, step=step)
+    if x == 4:
+        raise ValueError("the loss diverged")
+    return float(x)
