@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
-from tests.browser.test_table import query, rows
+from tests.browser.test_table import filter_by, query, rows
 from tests.visitor import Visitor
 
 SOON_MS = 20_000.0
@@ -73,3 +73,31 @@ def test_charts_have_descriptions_and_importance_ranks_parameters(stage: Stage, 
     for chart in page.get_by_role("img").all():
         name = chart.get_attribute("aria-label") or ""
         assert re.search(r"\d", name), f"a chart without figures: {name!r}"
+
+
+def test_distribution_and_rank_are_read_by_keyboard_and_follow_the_filter(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/analysis?rank=params.width|params.lr")
+    ranked = sorted(stage.client.trials(stage.finished), key=lambda trial: float(trial["value"] or 0))
+    tip = page.locator(".plot-tip")
+    distribution = page.get_by_role("group", name=re.compile("^Distribution of score over "))
+    half = f"40 finished trials; half have at most {ranked[19]['value']:.4g}."
+    expect(distribution).to_have_attribute("aria-label", re.compile(re.escape(half)))
+    distribution.press("End")
+    expect(tip).to_contain_text(f"Trial {ranked[-1]['number']} · finished")
+    distribution.press("Home")
+    expect(tip).to_contain_text(f"Trial {ranked[0]['number']} · finished")
+    distribution.press("Escape")
+
+    across = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Rank", exact=True))
+    across.get_by_role("combobox", name="X axis").click()
+    across.get_by_role("option", name="lr", exact=True).click()
+    rank = page.get_by_role("group", name=re.compile("^Rank of score by lr and width, "))
+    rank.press("End")
+    fastest = max(ranked, key=lambda trial: float(trial["params"]["lr"]))
+    expect(tip).to_contain_text(f"Trial {fastest['number']} · finished")
+
+    filter_by(page, "optimizer:adam")
+    inside = stage.client.count_trials(stage.finished, "optimizer:adam")
+    expect(rank).to_have_attribute("aria-label", re.compile(f"{inside} trials"))
+    distribution.scroll_into_view_if_needed()  # a chart is drawn again once it is in view
+    expect(distribution).to_have_attribute("aria-label", re.compile(f"{inside} finished trials"))
