@@ -6,8 +6,9 @@ Measured by size, each part on a service or database of its own:
   processor time of the last trials, memory, database. Searches by TPE and their histories are row 15.
 - pages (1,000 to 200,000 trials): the requests of a sweep's page and the page in Chromium, as in row 9.
 - slots: a real service with 2 and 16 slots and trivial trials: processor time and memory of its parts; the scheduler
-  with 2 to 1,000 simulated slots at the same rate of trials.
-- members (3 to 100): a between-graph ensemble of small networks on one machine: latency, processor time, memory.
+  with 2 to 1,000 simulated slots at the same rate of trials: processor time and memory.
+- members (3 to 100): a between-graph ensemble of small networks, each another one, on one machine: from the request to
+  build it until all members are ready, latency, processor time, memory.
 - points (100,000 to 10 million) of 1,000 trials, stored through the recorder: rate, database, reads.
 
 The exponent is fitted to the three largest sizes, so that fixed costs do not hide the growth: the total cost is

@@ -52,15 +52,17 @@ def run(plan: Plan) -> list[Series]:
 
 
 def measure(client: Client, data_dir: Path, trials: Sequence[int], seconds: float) -> dict[str, float]:
-    """Latency with one client, processor time per request with 16, and the memory of the parts."""
+    """The time to ready; latency with one client, processor time per request with 16, and the memory of the parts."""
     data = DataDirectory(data_dir)
     about = json.loads(data.service_file.read_text())
+    began_s = time.monotonic()
     built = client.build_ensemble(
         trial_ids=list(trials), name=f"members-{len(trials)}", mode="between_graph", quorum=2, deadline_ms=DEADLINE_MS,
         calibrate=False,
     )  # fmt: skip
     try:
         client.wait_ensemble(built["id"])
+        ready_s = time.monotonic() - began_s
         token = {
             "Authorization": f"Bearer {data.admin_token.read_text().strip()}",
             "Content-Type": "application/json",
@@ -80,6 +82,7 @@ def measure(client: Client, data_dir: Path, trials: Sequence[int], seconds: floa
         raise RuntimeError(f"{len(bad)} predictions failed, the first with HTTP status {bad[0].status}")
     used = {part: 1e6 * seconds / len(together.good) for part, seconds in used_s.items()}
     return {
+        "built and ready, s": ready_s,
         "p50 of one client, ms": alone.took_ms(0.5),
         f"p99 of {CLIENTS} clients, ms": together.took_ms(0.99),
         "processor time a request, gateway, us": used["gateway"],

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import tempfile
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+import psutil
 
 from benchmarks import service_parts
 from benchmarks.growth_series import Series
@@ -20,6 +24,7 @@ SIMULATED = (2, 16, 100, 1_000)
 TRIALS = 1_000
 SIMULATED_TRIALS = 5_000
 _SPACE = {name: {"min": -1.0, "max": 1.0} for name in "xyz"}
+_MIB = 1 << 20
 PER_SECOND = 20.0  # trials that end in a second with any number of slots, so that only this number differs
 
 
@@ -62,11 +67,26 @@ def _parts(what: str, unit: str, found: dict[str, dict[int, float]]) -> list[Ser
 
 
 def simulated(plan: Plan) -> list[Series]:
-    """The same rate of trials on more and more slots: the scheduler's processor time for one trial."""
+    """The same rate of trials on more and more slots: the scheduler's processor time for one trial, and its memory.
+
+    Each number of slots in a process of its own.
+    """
     slots, trials = plan.sizes((2, 4, 8), SIMULATED), 40 if plan.quick else SIMULATED_TRIALS
-    values = {}
+    processor: dict[int, float] = {}
+    memory: dict[int, float] = {}
     for count in slots:
-        with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-            values[count] = simulate(Path(folder), count, trials, count / PER_SECOND).cpu_ms
-        plan.say(f"{count:,} simulated slots, {PER_SECOND:g} trials/s: {values[count]:.2f} ms a trial")
-    return [Series("scheduler, processor time a trial at 20 trials/s", "ms", "simulated slots", values)]
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            processor[count], memory[count] = process.submit(_simulate, count, trials).result()
+        figures = f"{processor[count]:.2f} ms a trial, {memory[count]:.0f} MiB"
+        plan.say(f"{count:,} simulated slots, {PER_SECOND:g} trials/s: {figures}")
+    return [
+        Series("scheduler, processor time a trial at 20 trials/s", "ms", "simulated slots", processor),
+        Series("scheduler with its search, memory", "MiB", "simulated slots", memory),
+    ]
+
+
+def _simulate(slots: int, trials: int) -> tuple[float, float]:
+    """Processor time of the scheduler for one trial in ms, and the memory of this process in MiB."""
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+        outcome = simulate(Path(folder), slots, trials, slots / PER_SECOND)
+    return outcome.cpu_ms, psutil.Process().memory_full_info().uss / _MIB

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
+    # Pages of Chromium's own, which each new window would load; this list replaces Playwright's.
+    " --disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,DestroyProfileOnBrowserClose,HttpsUpgrades"
 )
 PATIENCE_MS = 120_000
 SETTLE_MS = 5_000  # Chromium loads its own pages after its start, on the same cores

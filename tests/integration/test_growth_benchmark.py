@@ -98,7 +98,7 @@ def test_long_row_is_measured_only_when_named(tmp_path: Path) -> None:
 def test_simulated_parts_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     growth.main([name, "--quick"])
     rows = capsys.readouterr().out.splitlines()[2:-1]
-    assert len(rows) == {"trials": 4, "simulated-slots": 1, "points": 6}[name]
+    assert len(rows) == {"trials": 4, "simulated-slots": 2, "points": 6}[name]
     assert all("–" not in row.split(" | ")[1:-1] for row in rows), "each quantity has a value at each size"
 
 
