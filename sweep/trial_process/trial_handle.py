@@ -25,7 +25,7 @@ from podium.sweep.trial_process.suggest_methods import SuggestMethods
 from podium.sweep.values.assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError, UserCodeError
-from podium.sweep.values.return_value_conversion import finite_number
+from podium.sweep.values.return_value_conversion import SHOWN, finite_number
 from podium.sweep.values.slot_events import Saved
 
 if TYPE_CHECKING:
@@ -182,6 +182,9 @@ class Trial(CheckpointMethods, SuggestMethods):
         killed. Raises `BadReportError` unless `value` is a finite number and `step` an integer of at least 0.
         """
         self.has_own_reports = True
+        if isinstance(value, Mapping):
+            wanted = f"report the value of {self.metric!r} alone, or all of them by trial.log(values, step)"
+            raise BadReportError(f"report(value={value!r:.{SHOWN}}): several metrics; {wanted}")
         number = finite_number(value, f"report(value={value!r})")
         is_integer = hasattr(step, "__index__") and not isinstance(step, bool)  # also an integer of numpy
         if not is_integer or not 0 <= int(step) <= MAX_STEP:

@@ -60,6 +60,7 @@ def test_finished_trial_emits_events_in_order(slot: SlotDriver) -> None:
             "the function returned nothing; return a number, or a dict with 'score'",
         ),
         ("reports_text", Cause.BAD_REPORT, "0", "report(value='high'): not a number"),
+        ("reports_a_dict", Cause.BAD_REPORT, "0", "report the value of 'score' alone, or all of them by trial.log"),
         ("reports_a_wrong_step", Cause.BAD_REPORT, "0", "step must be an integer of at least 0"),
         ("asks_out_of_bounds", Cause.USER_ERROR, "0", "x is 0.25 in this trial, not between 0.5 and 1.0"),
         ("asks_for_another_choice", Cause.USER_ERROR, "0", "act is 'relu' in this trial, not one of ['tanh']"),

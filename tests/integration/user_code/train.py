@@ -89,6 +89,10 @@ def reports_text(trial: Any) -> None:
     trial.report("high", step=0)
 
 
+def reports_a_dict(trial: Any) -> None:
+    trial.report({"score": 0.5, "accuracy": 0.9}, step=0)
+
+
 def reports_a_wrong_step(trial: Any) -> None:
     trial.report(1.0, step=-1)
 
