@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -22,7 +22,8 @@ from playwright.sync_api import Error as PlaywrightError
 from tests.repository import ROOT
 
 BUILD = ROOT / "api" / "static" / "index.html"
-COLOR_RULES = ["color-contrast", "link-in-text-block"]  # of axe, among those that are on by default
+TARGET_SIZE = "target-size"  # of WCAG 2.2, level AA; axe has it off by default
+LOOK_RULES = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", TARGET_SIZE)
 _AXE = resources.files("axe_playwright_python") / "axe.min.js"  # axe-core, from PyPI: the tests need no npm
 Theme = Literal["dark", "light"]
 DESK = (1280, 800)
@@ -155,20 +156,22 @@ class Visitor:
             self.assert_clean()
 
 
-def serious(page: Page, *, colors_only: bool = False) -> list[str]:
-    """Serious and critical axe findings on the current page, each with its elements.
+def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe finds on the current page, of any impact, each with its elements.
 
-    `colors_only`: those that depend on colors, for a page that has been checked in the other theme.
+    `rules`: only these; `LOOK_RULES` depend on colors and sizes, for a page that was checked in another look.
+    Otherwise all that are on by default, the best practices among them, and the size of targets. Measured at the top
+    of the page, as the bar covers a part of a target that is scrolled below it.
     """
+    page.evaluate("() => window.scrollTo(0, 0)")
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(_AXE.read_text("utf-8"))
-    chosen = {"runOnly": {"type": "rule", "values": COLOR_RULES}} if colors_only else {}
-    options = {"resultTypes": ["violations"], **chosen}
+    chosen = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    options = {"resultTypes": ["violations"], "rules": {TARGET_SIZE: {"enabled": True}}, **chosen}
     found = page.evaluate("options => axe.run(document, options)", options)
     return [
-        f"{one['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
+        f"{one['id']} ({one['impact']}): {' '.join(map(str, node['target']))}: {node['failureSummary']}"
         for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:5]
     ]
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from tests.browser.stage import Stage
-from tests.visitor import Visitor, overflow_px, serious
+from tests.visitor import Visitor, overflow_px, violations
 
 SOON_MS = 20_000.0
 SIZES = [(390, 844), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1440, 900), (2560, 1440)))]
@@ -135,5 +135,5 @@ def test_charts_are_accessible_and_fit_at_every_size(stage: Stage, size: tuple[i
         with stage.visitor(size=size, theme=theme) as visitor:
             page = visitor.open(f"/sweeps/{stage.finished}/{tab}?log=1")
             expect(page.locator("canvas").first).to_be_visible(timeout=SOON_MS)
-            assert serious(page) == []
+            assert violations(page) == []
             assert overflow_px(page) == 0

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.stage import Stage
-from tests.visitor import Visitor, overflow_px, serious
+from tests.visitor import Visitor, overflow_px, violations
 
 
 def query(page: Page, key: str) -> str:
@@ -85,7 +85,7 @@ def test_grid_is_accessible_and_fits_at_every_size(stage: Stage, size: tuple[int
         with stage.visitor(size=size, theme=theme) as visitor:
             page = visitor.open(f"/sweeps/{stage.finished}/curves?show=bands&color=params.optimizer&smooth=0.5&log=xy")
             expect(page.get_by_role("figure").first).to_be_visible()
-            assert serious(page) == []
+            assert violations(page) == []
             assert overflow_px(page) == 0
 
 

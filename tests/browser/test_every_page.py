@@ -1,15 +1,16 @@
-"""Checks of every page: no serious axe finding in either theme, and no horizontal scrolling on a phone."""
+"""Checks of every page: no finding of axe in either theme, no horizontal scrolling, and the full width in use."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import TABS, at_rest, of_sweep
+from tests.browser.pages import TABS, assert_accessible, at_rest, of_sweep
 from tests.browser.stage import Stage
-from tests.visitor import PHONE, Visitor, overflow_px, serious
+from tests.visitor import Visitor
 
 Paths = Callable[[Stage], str]
 
@@ -22,8 +23,12 @@ PAGES: Mapping[str, Paths] = {
     "sweeps": lambda stage: "/",
     "new sweep": lambda stage: "/new",
     **{f"sweep, {name}": part(name) for name in (*TABS, "compare")},
+    "sweep, failures": lambda stage: f"/sweeps/{stage.planted}/failures",
+    "sweep, side panel": lambda stage: f"/sweeps/{stage.planted}/table?trial=1",
     "trial": part("trial"),
     "clone": part("clone"),
+    "comparison of sweeps": lambda stage: f"/compare?sweeps={stage.finished},{stage.pictures}",
+    "empty comparison": lambda stage: "/compare",
     "ensembles": lambda stage: "/ensembles",
     "ensemble": lambda stage: f"/ensembles/{stage.ensemble}",
     "devices": lambda stage: "/devices",
@@ -32,24 +37,37 @@ PAGES: Mapping[str, Paths] = {
 }
 
 
-def assert_readable(page: Page, look: str, *, colors_only: bool = False) -> None:
-    """Assert that axe has no serious finding."""
-    if found := serious(page, colors_only=colors_only):
-        pytest.fail(f"{page.url}, {look}:\n" + "\n".join(found))
+def press(name: str) -> Callable[[Page], None]:
+    """The click on a button."""
+    return lambda page: page.get_by_role("button", name=re.compile(f"^{name}")).first.click()
+
+
+DIALOGS: Mapping[str, tuple[Paths, Callable[[Page], None]]] = {
+    "keyboard shortcuts": (part("table"), lambda page: page.keyboard.press("?")),
+    "command palette": (part("table"), lambda page: page.keyboard.press("Control+k")),
+    "clone of a trial": (part("trial"), press("Clone…")),
+}
 
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_page_is_accessible_in_both_themes_and_fits_a_phone(stage: Stage, visitor: Visitor, path: Paths) -> None:
-    page = visitor.page
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    visitor.open(path(stage))
-    at_rest(page)
-    assert_readable(page, "light")
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    assert_readable(page, "dark", colors_only=True)
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-    assert overflow_px(page) <= 0
-    assert_readable(page, "phone")
+def test_page_is_accessible_in_both_themes_and_all_widths(stage: Stage, visitor: Visitor, path: Paths) -> None:
+    assert_accessible(at_rest(visitor.open(path(stage))))
+
+
+@pytest.mark.parametrize(("path", "action"), DIALOGS.values(), ids=DIALOGS)
+def test_dialog_is_accessible_in_both_themes_and_all_widths(
+    stage: Stage, visitor: Visitor, path: Paths, action: Callable[[Page], None]
+) -> None:
+    page = at_rest(visitor.open(path(stage)))
+    action(page)
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("option").or_(dialog.get_by_role("heading")).first).to_be_visible()
+    assert_accessible(page)
+
+
+def test_login_is_accessible_in_both_themes_and_all_widths(stage: Stage) -> None:
+    with stage.visitor(signed_in=False) as visitor:
+        assert_accessible(at_rest(visitor.open("/login")))
 
 
 @pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: the button that closes the dialog has the focus

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.pages import at_rest
 from tests.browser.stage import PLANTED, Stage
 from tests.running_service import podium
-from tests.visitor import PHONE, Visitor, overflow_px, serious
+from tests.visitor import Visitor
 
 
 def test_failures_are_grouped_and_retried(stage: Stage, visitor: Visitor) -> None:
@@ -25,20 +25,11 @@ def test_failures_are_grouped_and_retried(stage: Stage, visitor: Visitor) -> Non
     group.get_by_text("End of the log of trial 1").click()
     expect(group.locator("pre")).to_contain_text(PLANTED)
     assert page.title() != "planted"
-    assert serious(page) == []
 
     page.get_by_role("button", name="Retry all").click()
     page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()
     expect(page.get_by_text("1 trial queued for retry")).to_be_visible()
     assert stage.client.wait(stage.planted, 60)["state"] == "finished"
-
-
-def test_failures_fit_on_a_phone(stage: Stage) -> None:
-    with stage.visitor(size=PHONE) as visitor:
-        page = at_rest(visitor.open(f"/sweeps/{stage.planted}/failures"))
-        expect(page.get_by_role("button", name="Retry all")).to_be_visible()
-        assert overflow_px(page) <= 0
-        assert serious(page) == []
 
 
 def test_command_prints_the_groups(stage: Stage) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
 from tests.running_service import wait_for
-from tests.visitor import Visitor, serious
+from tests.visitor import Visitor, violations
 
 BACK_MS = 60_000.0
 SOON_MS = 10_000.0
@@ -125,7 +125,7 @@ def test_lost_service_is_announced_and_pages_recover_when_it_restarts(
             tabs.get_by_role("link", name=name).click()
             expect(tabs.get_by_role("link")).to_have_count(6)
             expect(banner).to_be_visible()
-        assert serious(page) == []
+        assert violations(page) == []
         live(list_of_sweeps, "Reconnecting")
 
     live(page, timeout_ms=BACK_MS)

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.pages import at_rest
 from tests.browser.stage import PLANTED, Stage
-from tests.visitor import PHONE, Visitor, overflow_px, serious
+from tests.visitor import PHONE, Visitor, overflow_px, violations
 
 MARKDOWN = f"""# Why
 
@@ -31,10 +31,10 @@ def two(stage: Stage) -> tuple[int, int]:
 
 
 def assert_readable(page: Page) -> None:
-    """Assert that axe finds nothing serious in both themes, and that a phone does not scroll sideways."""
+    """Assert that axe finds nothing in both themes, and that a phone does not scroll sideways."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert serious(page) == []
+        assert violations(page) == []
     before = page.viewport_size
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     assert overflow_px(page) <= 0
@@ -53,7 +53,7 @@ def test_details_are_edited_and_markdown_runs_nothing(visitor: Visitor, two: tup
     dialog.get_by_label("Description").fill(MARKDOWN)
     dialog.get_by_role("button", name="Preview the description").click()
     expect(dialog.get_by_role("heading", name="Why")).to_be_visible()
-    assert serious(page) == []
+    assert violations(page) == []
     dialog.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1, name="renamed")).to_be_visible()
     page.get_by_text("Why", exact=True).click()
@@ -104,7 +104,7 @@ def test_view_is_saved_shared_and_deleted(visitor: Visitor, two: tuple[int, int]
     expect(page).to_have_url(re.compile("sort=-duration_s"))
     expect(page.get_by_label("Filter trials")).to_have_value("optimizer:adam")
     page.get_by_role("button", name="slow adam").click()
-    assert serious(page) == []
+    assert violations(page) == []
     page.get_by_role("button", name="Delete the view slow adam").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("button", name="Views")).to_be_visible()
@@ -119,7 +119,7 @@ def test_palette_finds_and_acts_by_keyboard_only(visitor: Visitor, two: tuple[in
     expect(words).to_be_focused()
     words.fill(f"{two[0]}/3")
     expect(page.get_by_role("listbox", name="Results").get_by_role("option").first).to_contain_text("Trial 3")
-    assert serious(page) == []
+    assert violations(page) == []
     page.keyboard.press("Shift+Enter")  # to the comparison
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Trial 3")

@@ -10,7 +10,7 @@ from playwright.sync_api import Request, Route, expect
 from podium.api.rest.dashboard_files import BUILD
 from tests.browser.stage import Stage
 from tests.repository import ROOT, loaded
-from tests.visitor import Visitor, serious
+from tests.visitor import Visitor, violations
 
 check = loaded(ROOT / ".ci" / "check_dashboard_build.py")
 DEVICES = re.compile(r"/assets/devices-[^/]*\.js")
@@ -45,7 +45,7 @@ def test_part_that_is_gone_reloads_the_page_once_and_is_then_reported(stage: Sta
     report = page.get_by_role("alert").filter(has_text="no file for the devices")
     expect(report).to_be_visible()
     assert [request.url for request in loads] == [stage.url + "/devices"]
-    assert serious(page) == []
+    assert violations(page) == []
     page.get_by_role("banner").get_by_role("link", name="Ensembles").click()
     expect(page.get_by_role("heading", name="Ensembles", exact=True)).to_be_visible()
 

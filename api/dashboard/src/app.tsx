@@ -15,7 +15,7 @@ import { PARTS } from "./start/parts";
 import { TopBar } from "./top-bar";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
-import { part, useLoadedAhead } from "./widgets/lazy-part";
+import { pagePart, useLoadedAhead } from "./widgets/lazy-part";
 import { NotFound } from "./widgets/not-found";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
@@ -25,17 +25,17 @@ const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // all tabs belong to one pa
 
 // The first page and the login are in the entry; every other page is a part that loads on first use. What an address
 // needs before the libraries have loaded is in start/address.ts.
-const SweepPage = part("the sweep", () => PARTS.sweep().then(module => module.SweepPage));
-const TrialPage = part("the trial", () => PARTS.trial().then(module => module.TrialPage));
-const TrialRedirect = part("the trial", () => PARTS.trial().then(module => module.TrialRedirect));
-const ComparePage = part("the comparison", () => PARTS.compare().then(module => module.ComparePage));
-const CompareSweepsPage = part("the comparison of sweeps", () =>
+const SweepPage = pagePart("the sweep", () => PARTS.sweep().then(module => module.SweepPage));
+const TrialPage = pagePart("the trial", () => PARTS.trial().then(module => module.TrialPage));
+const TrialRedirect = pagePart("the trial", () => PARTS.trial().then(module => module.TrialRedirect));
+const ComparePage = pagePart("the comparison", () => PARTS.compare().then(module => module.ComparePage));
+const CompareSweepsPage = pagePart("the comparison of sweeps", () =>
   PARTS.compareSweeps().then(module => module.ComparePage),
 );
-const NewSweepPage = part("the form", () => PARTS.newSweep().then(module => module.NewSweepPage));
-const EnsemblesPage = part("the ensembles", () => PARTS.ensembles().then(module => module.EnsemblesPage));
-const EnsemblePage = part("the ensemble", () => PARTS.ensemble().then(module => module.EnsemblePage));
-const DevicesPage = part("the devices", () => PARTS.devices().then(module => module.DevicesPage));
+const NewSweepPage = pagePart("the form", () => PARTS.newSweep().then(module => module.NewSweepPage));
+const EnsemblesPage = pagePart("the ensembles", () => PARTS.ensembles().then(module => module.EnsemblesPage));
+const EnsemblePage = pagePart("the ensemble", () => PARTS.ensemble().then(module => module.EnsemblePage));
+const DevicesPage = pagePart("the devices", () => PARTS.devices().then(module => module.DevicesPage));
 const NEXT = [SweepPage];
 
 const queries = new QueryClient({

@@ -46,7 +46,8 @@ test("of very many intervals, the newest are drawn", () => {
 
 test("the chart is described, links trials, and names what a cell is", () => {
   render(<Lineage sweepId={1} intervals={FOUND} goal="maximize" metric="accuracy" />);
-  expect(screen.getByRole("img")).toHaveAccessibleName("2 trials, 4 intervals, 1 of them continue another trial");
+  expect(screen.getByRole("group", { name: "2 trials, 4 intervals, 1 of them continue another trial" })).toBeTruthy();
+  expect(screen.getByRole("link", { name: "Trial 1" })).toHaveAttribute("href", "/sweeps/1/trials/1");
   expect(screen.getByText(/trial 0, interval 2.*has not ended.*continues trial 1, interval 1/s)).toBeTruthy();
   expect(screen.getByText(/accuracy at the end of an interval/)).toBeTruthy();
 });

@@ -30,14 +30,15 @@ export function Lineage({ sweepId, intervals, goal, metric }: Props) {
     <div className="lineage">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard */}
       <div className="lineage-scroll" tabIndex={0}>
-        <svg width={width} height={height} role="img" aria-label={summaryOf(intervals, trials.length)}>
+        {/* biome-ignore lint/a11y/useSemanticElements: a group of links in SVG; the role of an image would hide them */}
+        <svg width={width} height={height} role="group" aria-label={summaryOf(intervals, trials.length)}>
           {Array.from({ length: last - first + 1 }, (_, index) => first + index).map(number => (
             <text key={number} className="lineage-label" x={xOf(number, first) + CELL.width / 2} y={11}>
               {number}
             </text>
           ))}
           {trials.map((trial, row) => (
-            <Link key={trial.id} href={trialHref(sweepId, trial.number)}>
+            <Link key={trial.id} href={trialHref(sweepId, trial.number)} aria-label={`Trial ${trial.number}`}>
               <text className="lineage-label lineage-trial" x={LABEL - 8} y={yOf(row) + CELL.height - 4}>
                 {trial.number}
               </text>

@@ -74,7 +74,7 @@ export function DetailsDialog({ sweep, onClose }: { sweep: Sweep; onClose: () =>
       </Field>
       {isPreview ? (
         <section className="description-preview" aria-label="Preview of the description">
-          <RenderedMarkdown text={draft.description} />
+          <RenderedMarkdown text={draft.description} level={3} />
         </section>
       ) : (
         <Field label="Description" hint="Markdown: headings, lists, tables, links. HTML stays text.">

@@ -14,7 +14,7 @@ export function Description({ text }: { text: string }) {
       <summary>
         <span className="description-first">{firstLine(text)}</span>
       </summary>
-      {isOpen && <RenderedMarkdown text={text} />}
+      {isOpen && <RenderedMarkdown text={text} level={2} />}
     </details>
   );
 }

@@ -3,16 +3,17 @@
 import Markdown from "react-markdown";
 import remarkGfm from "remark-gfm";
 
-export function RenderedMarkdown({ text }: { text: string }) {
+type Node = { type: string; depth?: number; children?: Node[] };
+
+const LOWEST = 6;
+
+/** `level`: of the first headings, below the last one of what is around the text. */
+export function RenderedMarkdown({ text, level }: { text: string; level: number }) {
   return (
     <div className="markdown">
       <Markdown
-        remarkPlugins={[remarkGfm]}
+        remarkPlugins={[remarkGfm, [nestHeadings, level]]}
         components={{
-          // The headings of the page come before those of a description.
-          h1: ({ children }) => <h3>{children}</h3>,
-          h2: ({ children }) => <h4>{children}</h4>,
-          h3: ({ children }) => <h5>{children}</h5>,
           a: ({ href, children }) => (
             <a href={href} rel="noreferrer noopener" target={href?.startsWith("/") ? undefined : "_blank"}>
               {children}
@@ -35,4 +36,20 @@ export function RenderedMarkdown({ text }: { text: string }) {
       </Markdown>
     </div>
   );
+}
+
+/** Headings start at `level` and skip no level, whatever the text starts with and skips. */
+function nestHeadings(level: number): (root: Node) => void {
+  return root => {
+    const open: number[] = []; // the depths of the headings around the current one
+    const visit = (node: Node) => {
+      if (node.type === "heading" && node.depth !== undefined) {
+        while ((open.at(-1) ?? 0) >= node.depth) open.pop();
+        open.push(node.depth);
+        node.depth = Math.min(LOWEST, level + open.length - 1);
+      }
+      for (const child of node.children ?? []) visit(child);
+    };
+    visit(root);
+  };
 }

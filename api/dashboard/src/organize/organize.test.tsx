@@ -8,6 +8,7 @@ import { changesOf, DetailsDialog } from "./details-dialog";
 import { Description, firstLine } from "./expandable-description";
 import { SweepLabels } from "./filter-links";
 import { hasTerm, projectIn, projectTerm, toggled, withProject } from "./list-filter-terms";
+import { RenderedMarkdown } from "./markdown";
 import { SweepDetails } from "./sweep-details";
 
 const SWEEP = sweepFixture({
@@ -93,6 +94,13 @@ test("Markdown becomes elements, and HTML and unsafe links stay text", async () 
   expect(screen.getByText("bad").getAttribute("href") ?? "").not.toContain("javascript");
   expect(screen.getByText("good")).toHaveAttribute("rel", "noreferrer noopener");
   expect(screen.getByLabelText("done")).toBeTruthy();
+});
+
+test("headings of a description follow those around it and skip no level", () => {
+  const text = "## Data\n\n#### Split\n\n##### Seeds\n\n# Model";
+  render(<RenderedMarkdown text={text} level={2} />);
+  const levels = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(each => each.tagName);
+  expect(levels).toEqual(["H2", "H3", "H4", "H2"]);
 });
 
 test("tags beyond the limit are behind a button, which names them", async () => {

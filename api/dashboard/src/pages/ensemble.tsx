@@ -20,9 +20,10 @@ import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber, formatShare } from "../format";
 import { useFocus } from "../live";
 import { ButtonLink } from "../widgets/button";
+import { NotFound } from "../widgets/not-found";
 import { PageHead } from "../widgets/page-head";
 import { Panel } from "../widgets/panel";
-import { Empty, QueryResult } from "../widgets/query-states";
+import { QueryResult } from "../widgets/query-states";
 import { StateBadge } from "../widgets/state-badge";
 import { Stat, Stats } from "../widgets/stats";
 import "./ensemble.css";
@@ -38,12 +39,12 @@ export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
   }, [name]);
   if (query.data === undefined && query.error instanceof ApiError && query.error.status === 404)
     return (
-      <Empty title={`Ensemble ${ensembleId} not found`} hint="It may belong to another service.">
+      <NotFound title={`Ensemble ${ensembleId} not found`} hint="It may belong to another service.">
         <ButtonLink href="/ensembles">All ensembles</ButtonLink>
-      </Empty>
+      </NotFound>
     );
   return (
-    <QueryResult query={query} rows={6}>
+    <QueryResult query={query} rows={6} isPage>
       {ensemble => (
         <ChartsOf subject={`${ensemble.name}, ensemble ${ensemble.id}`}>
           <EnsembleView ensemble={ensemble} />

@@ -31,6 +31,7 @@ export function NewSweepPage() {
       <Empty
         title="Viewers cannot submit"
         hint="An admin can create a token that allows it: podium token create NAME --role submitter"
+        isPage
       />
     );
   }
@@ -50,7 +51,7 @@ function FromSweep({ sweepId, seeds }: { sweepId: number; seeds: string }) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (query.data !== undefined) return <Writing file={query.data} from={{ sweepId, seeds }} />;
-  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.isError) return <Failure error={query.error} isPage onRetry={() => void query.refetch()} />;
   return <Loading rows={8} what="Loading the sweep file" />;
 }
 

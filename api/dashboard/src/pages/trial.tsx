@@ -44,7 +44,7 @@ export function TrialPage({ sweepId, number }: { sweepId: number; number: number
       </NotFound>
     );
   return (
-    <QueryResult query={found} rows={8}>
+    <QueryResult query={found} rows={8} isPage>
       {trialId => <IdentifiedTrial trialId={trialId} />}
     </QueryResult>
   );
@@ -64,7 +64,7 @@ export function TrialRedirect({ trialId }: { trialId: number }) {
       </NotFound>
     );
   return (
-    <QueryResult query={trial} rows={8}>
+    <QueryResult query={trial} rows={8} isPage>
       {({ sweep_id, number }) => (
         <Redirect to={withQuery(trialHref(sweep_id, number), new URLSearchParams(search))} replace />
       )}
@@ -81,7 +81,7 @@ function IdentifiedTrial({ trialId }: { trialId: number }) {
   const trial = useTrial(trialId);
   const sweep = useSweep(trial.data?.sweep_id).data;
   return (
-    <QueryResult query={trial} rows={8}>
+    <QueryResult query={trial} rows={8} isPage>
       {found => {
         const own = sweep?.id === found.sweep_id ? sweep : undefined;
         return (

@@ -13,6 +13,6 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, State> {
 
   override render(): ReactNode {
     if (!this.state.error) return this.props.children;
-    return <Failure error={this.state.error} onRetry={() => this.setState({ error: null })} />;
+    return <Failure error={this.state.error} isPage onRetry={() => this.setState({ error: null })} />;
   }
 }

@@ -4,16 +4,19 @@ import { render, renderHook, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { ErrorBoundary } from "./error-boundary";
-import { part, useLoadedAhead } from "./lazy-part";
+import { pagePart, part, useLoadedAhead } from "./lazy-part";
 import { Toasts } from "./toast";
 
 const Chart = ({ of }: { of: string }) => <p>chart of {of}</p>;
 let name: string;
 let reload: ReturnType<typeof vi.fn>;
 
-function show(load: () => Promise<typeof Chart>, answer: () => Promise<Response> = async () => new Response()) {
+function show(
+  load: () => Promise<typeof Chart>,
+  answer: () => Promise<Response> = async () => new Response(),
+  Part = part(name, load),
+) {
   vi.stubGlobal("fetch", answer);
-  const Part = part(name, load);
   return render(
     <ErrorBoundary>
       <Part of="lr" />
@@ -43,6 +46,13 @@ test("a part shows a named loading state, then its content", async () => {
   expect(screen.getByRole("status", { name: `Loading ${name}` })).toBeInTheDocument();
   expect(await screen.findByText("chart of lr")).toBeVisible();
   expect(reload).not.toHaveBeenCalled();
+});
+
+test("the title of a page that is not loaded is the heading of the page, that of another part is not", async () => {
+  show(gone, away, pagePart(name, gone));
+  expect(await screen.findByRole("heading", { level: 1, name: "Not loaded" })).toBeVisible();
+  show(gone, away);
+  expect(await screen.findByRole("heading", { level: 2, name: "Not loaded" })).toBeVisible();
 });
 
 test("a part that the service no longer has reloads the page once, then is reported", async () => {

@@ -21,17 +21,19 @@ class PartError extends Error {
   }
 }
 
+type Load<P> = () => Promise<ComponentType<P>>;
+
 /** A component whose code is fetched when it is first rendered, or ahead of that. */
 export type Part<P> = ComponentType<P> & { fetchAhead: () => Promise<unknown> };
 
 /**
  * A component that `load` fetches when it is first rendered; `what` names it in messages. `rows` is the height of the
- * loading state in lines: 0 shows nothing, for what the page may do without.
+ * loading state in lines: 0 shows nothing, for what the page may do without. `isPage`: the part is a whole page.
  *
  * Not `lazy` of React, which shows the loading state for a moment also of a part that has been loaded ahead, and then
  * for at least 300 ms.
  */
-export function part<P extends object>(what: string, load: () => Promise<ComponentType<P>>, rows = ROWS): Part<P> {
+export function part<P extends object>(what: string, load: Load<P>, rows = ROWS, isPage = false): Part<P> {
   let known: ComponentType<P> | undefined;
   const fetchAhead = async () => {
     known = await load();
@@ -55,10 +57,15 @@ export function part<P extends object>(what: string, load: () => Promise<Compone
       };
     }, [body, error]);
     if (body) return createElement(body, props);
-    if (error) return <NotLoaded error={error} onRetry={() => setState({})} />;
+    if (error) return <NotLoaded error={error} isPage={isPage} onRetry={() => setState({})} />;
     return rows > 0 && <Loading rows={rows} what={`Loading ${what}`} />;
   }
   return Object.assign(Loaded, { fetchAhead });
+}
+
+/** A part that is a whole page. */
+export function pagePart<P extends object>(what: string, load: Load<P>): Part<P> {
+  return part(what, load, ROWS, true);
 }
 
 type Progress<P> = { body?: ComponentType<P>; error?: PartError };
@@ -98,7 +105,7 @@ export function useLoadedAhead(parts: readonly Pick<Part<never>, "fetchAhead">[]
 }
 
 /** Fetches the part. An upgraded service no longer has it: the page is then reloaded, once for each part. */
-async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): Promise<ComponentType<P>> {
+async function fetched<P>(what: string, load: Load<P>): Promise<ComponentType<P>> {
   const mark = `reloaded for ${what}`;
   try {
     const component = await load();
@@ -120,10 +127,13 @@ async function fetched<P>(what: string, load: () => Promise<ComponentType<P>>): 
   }
 }
 
-function NotLoaded({ error, onRetry }: { error: PartError; onRetry: () => void }) {
+type NotLoadedProps = { error: PartError; isPage: boolean; onRetry: () => void };
+
+function NotLoaded({ error, isPage, onRetry }: NotLoadedProps) {
+  const Heading = isPage ? "h1" : "h2";
   return (
     <div className="state state-failure" role="alert">
-      <h2>Not loaded</h2>
+      <Heading>Not loaded</Heading>
       <p>
         {error.isGone
           ? `The service has no file for ${error.what}, also after the page was reloaded. It may be in the middle of an upgrade, or incompletely installed.`

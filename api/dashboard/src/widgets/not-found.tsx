@@ -7,7 +7,7 @@ export function NotFound({ title, hint, children }: { title: string; hint: strin
     document.title = `${title} · Podium`;
   }, [title]);
   return (
-    <Empty title={title} hint={hint}>
+    <Empty title={title} hint={hint} isPage>
       {children}
     </Empty>
   );

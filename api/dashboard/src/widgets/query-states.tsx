@@ -5,10 +5,14 @@ import { ApiError } from "../api";
 import { Button } from "./button";
 import "./states.css";
 
-export function Empty({ title, hint, children }: { title: string; hint?: ReactNode; children?: ReactNode }) {
+type EmptyProps = { title: string; hint?: ReactNode; children?: ReactNode; isPage?: boolean };
+
+/** `isPage`: in place of a whole page, so that its title is the heading of the page. */
+export function Empty({ title, hint, children, isPage = false }: EmptyProps) {
+  const Heading = isPage ? "h1" : "h2";
   return (
     <div className="state">
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {hint && <p>{hint}</p>}
       {children && <div className="state-actions">{children}</div>}
     </div>
@@ -26,12 +30,15 @@ export function Loading({ rows = 3, what = "Loading" }: { rows?: number; what?: 
   );
 }
 
-export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+type FailureProps = { error: unknown; onRetry?: () => void; isPage?: boolean };
+
+export function Failure({ error, onRetry, isPage = false }: FailureProps) {
+  const Heading = isPage ? "h1" : "h2";
   const status = error instanceof ApiError ? error.status : -1;
   const title = status === 404 ? "Not found" : status === 0 ? "No response" : "Failed to load";
   return (
     <div className="state state-failure" role="alert">
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       <p>{error instanceof Error ? error.message : String(error)}</p>
       {onRetry && (
         <div className="state-actions">
@@ -46,13 +53,15 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
 export function QueryResult<T>({
   query,
   rows,
+  isPage,
   children,
 }: {
   query: UseQueryResult<T>;
   rows?: number;
+  isPage?: boolean;
   children: (data: T) => ReactNode;
 }) {
   if (query.data !== undefined) return children(query.data);
-  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.isError) return <Failure error={query.error} isPage={isPage} onRetry={() => void query.refetch()} />;
   return <Loading rows={rows} />;
 }

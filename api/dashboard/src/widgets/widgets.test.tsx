@@ -74,6 +74,14 @@ test.each([
   expect(screen.queryByRole("button")).toBeNull();
 });
 
+test.each([
+  [true, 1],
+  [false, 2],
+])("the title of a failure in place of a page, %s, is a heading of level %s", (isPage, level) => {
+  render(<Failure error={new Error("broken")} isPage={isPage} />);
+  expect(screen.getByRole("heading", { level })).toHaveTextContent("Failed to load");
+});
+
 const result = (query: object) =>
   render(<QueryResult query={query as UseQueryResult<string>}>{data => data}</QueryResult>);
 
@@ -147,6 +155,7 @@ test("an unknown address sets the title of the tab", () => {
     </NotFound>,
   );
   expect(document.title).toBe("Page not found · Podium");
+  expect(screen.getByRole("heading", { level: 1, name: "Page not found" })).toBeVisible();
 });
 
 test("a relative time has the exact time as title", () => {

@@ -29,7 +29,7 @@ export function ComparePage() {
   }, []);
   const [sweeps, trials] = [idsIn(sweepText, "sweeps"), named.trials];
   if (named.isLoading) return <Loading rows={6} what="Loading the trials" />;
-  if (named.error) return <Failure error={named.error} onRetry={() => window.location.reload()} />;
+  if (named.error) return <Failure error={named.error} isPage onRetry={() => window.location.reload()} />;
   if (sweeps.length + trials.length === 0)
     return (
       <>

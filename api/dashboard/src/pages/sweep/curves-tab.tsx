@@ -25,6 +25,7 @@ export function CurvesTab({ sweepId }: { sweepId: number }) {
           <Nothing sweepId={sweepId} filter={filter} />
         ) : (
           <Panel>
+            <h2 className="hidden-text">Curves</h2>
             <CurveGrid {...{ sweepId, filter, metrics, parameters }} />
           </Panel>
         )

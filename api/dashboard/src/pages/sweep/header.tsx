@@ -40,7 +40,7 @@ export function SweepHeader({ sweepId }: { sweepId: number }) {
     document.title = sweep ? titleOf(sweep) : `Sweep ${sweepId} · Podium`;
   }, [sweep, sweepId]);
   if (sweep) return <Head sweep={sweep} />;
-  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.isError) return <Failure error={query.error} isPage onRetry={() => void query.refetch()} />;
   return <Loading rows={3} what="Loading the sweep" />;
 }
 
