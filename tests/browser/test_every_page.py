@@ -19,6 +19,12 @@ def part(name: str) -> Paths:
     return lambda stage: of_sweep(stage, stage.finished)[name]
 
 
+def devices(stage: Stage) -> str:
+    """The page of the devices, of which one has two members."""
+    assert stage.ensemble
+    return "/devices"
+
+
 PAGES: Mapping[str, Paths] = {
     "sweeps": lambda stage: "/",
     "new sweep": lambda stage: "/new",
@@ -31,7 +37,7 @@ PAGES: Mapping[str, Paths] = {
     "empty comparison": lambda stage: "/compare",
     "ensembles": lambda stage: "/ensembles",
     "ensemble": lambda stage: f"/ensembles/{stage.ensemble}",
-    "devices": lambda stage: "/devices",
+    "devices": devices,
     "no such page": lambda stage: "/nowhere",
     "no such sweep": lambda stage: "/sweeps/999999",
 }
