@@ -1,5 +1,5 @@
 """A script whose memory is highest between two samples."""
 
-import usage
+from usage import allocates_between_samples  # type: ignore[import-not-found]
 
-usage.allocates_between_samples(None)
+allocates_between_samples(None)
