@@ -106,6 +106,15 @@ class PopulationInfo(TypedDict):
     most: int
 
 
+class ParameterSummaryInfo(TypedDict):
+    """The values of a parameter in a group of trials."""
+
+    values: list[Any]  # the most frequent ones, at most 4
+    distinct: int
+    min: float | None  # of numbers; None if another value is among them
+    max: float | None
+
+
 class FailureGroupInfo(TypedDict):
     """Failed trials with the same cause and, apart from numbers, paths and addresses, the same message."""
 
@@ -113,6 +122,7 @@ class FailureGroupInfo(TypedDict):
     message: str  # the first line, with placeholders such as `<n>` and `<path>`
     count: int
     devices: dict[str, int]  # failures by device
+    params: dict[str, ParameterSummaryInfo]
     trial_ids: list[int]  # at most the newest 500
     first_id: int  # the trial with the lowest number
     first_number: int

@@ -22,6 +22,8 @@ Modules:
     multi_metric_curves          Several metrics of the trials of a sweep, small enough for one response: each curve, or
                                  a band per group
     node_write_permission        Whether an attempt runs on a node, which then may write its files
+    parameter_summaries          Summarizes the parameter values of a group of trials: the frequent ones, and the range
+                                 of numbers
     pending_client_requests      Reads the requests and configurations of clients that the scheduler has not executed
                                  yet
     population_schedules         The intervals of a population, and the schedule of configurations that one trial has

@@ -9,8 +9,10 @@ from sqlalchemy import Connection, and_, func, select
 
 from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
+from podium.db.queries.parameter_summaries import ParameterSummaries
 from podium.db.schema.dialect import ending
-from podium.db.schema.tables import attempts, trials
+from podium.db.schema.tables import attempts, trial_params, trials
+from podium.db.stores.trial_params import params_of
 from podium.sweep.values.failure_message_normalization import first_line, location, normalized
 from podium.sweep.values.states import TrialState
 
@@ -30,6 +32,7 @@ class FailureGroup:
     message: str  # with placeholders for numbers, paths and addresses
     count: int = 0
     devices: Counter[str] = field(default_factory=Counter)
+    params: ParameterSummaries = field(default_factory=ParameterSummaries)  # of `trial_ids`
     trial_ids: list[int] = field(default_factory=list)  # the newest `MAX_TRIALS`, by descending number
     first_id: int = 0
     first_number: int = 0
@@ -82,7 +85,7 @@ def failure_groups(
 
 
 def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
-    """Where the first trial of each group failed, and the end of its log."""
+    """Where the first trial of each group failed, the end of its log, and the parameters of its newest trials."""
     by_id = {group.first_id: group for group in groups}
     rows = connection.execute(
         select(trials.c.id, ending(attempts.c.traceback, _TRACEBACK).label("traceback"), attempts.c.log_tail)
@@ -93,3 +96,8 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
         group = by_id[row.id]
         group.location = location(row.traceback or "")
         group.log = "\n".join((row.log_tail or "").rstrip().split("\n")[-LOG_LINES:])
+    ids = [trial_id for group in groups for trial_id in group.trial_ids]
+    params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    for group in groups:
+        for trial_id in group.trial_ids:
+            group.params.add(params.get(trial_id, {}))

@@ -30,6 +30,7 @@ from podium.sweep.values.slot_events import (
     Logged,
     RankIdle,
     Reported,
+    Sampled,
     Saved,
     Started,
     StoreOpened,
@@ -59,14 +60,26 @@ class Heartbeat:
     """The trial makes progress but has nothing to report."""
 
 
-TrialMessage = Event | AttrsReported | ReducedResult | ReportedOutcome | Heartbeat
+@dataclass(frozen=True, slots=True)
+class FinalUsage:
+    """What a trial process has used when its function has ended, with the children that it has collected."""
+
+    cpu_s: float
+    read_bytes: int
+    written_bytes: int
+    memory_bytes: int  # of the process alone, with what it shares with others
+    peak_memory_bytes: int  # the same memory since its start
+
+
+TrialMessage = Event | AttrsReported | FinalUsage | ReducedResult | ReportedOutcome | Heartbeat
 SlotMessage = AttemptGreeting | TrialAnswer
 
-_OF_SLOTS = (DeviceReleased, Ended, RankIdle)  # events that no trial process sends
+_OF_SLOTS = (DeviceReleased, Ended, RankIdle, Sampled)  # events that no trial process sends
 _FROM_TRIAL: Codec[TrialMessage] = Codec(
     {
         **{kind: cls for kind, cls in EVENT_KINDS.items() if cls not in _OF_SLOTS},
         "attrs_reported": AttrsReported,
+        "final_usage": FinalUsage,
         "value": ReducedResult,
         "outcome": ReportedOutcome,
         "heartbeat": Heartbeat,
@@ -173,6 +186,11 @@ def _check_attrs(message: AttrsReported) -> bool:
     )
 
 
+def _check_final_usage(message: FinalUsage) -> bool:
+    counts = (message.read_bytes, message.written_bytes, message.memory_bytes, message.peak_memory_bytes)
+    return _is_number(message.cpu_s) and all(map(_is_count, counts))
+
+
 _CHECKS: dict[type[Any], Callable[[Any], bool]] = {
     Started: _check_started,
     Reported: _check_reported,
@@ -182,6 +200,7 @@ _CHECKS: dict[type[Any], Callable[[Any], bool]] = {
     StudyRequested: _check_study,
     StoreOpened: _check_store,
     AttrsReported: _check_attrs,
+    FinalUsage: _check_final_usage,
 }
 
 

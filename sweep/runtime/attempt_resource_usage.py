@@ -6,7 +6,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 _TIGHT_S = 0.02
@@ -17,6 +17,10 @@ _FOLDERS_CALM_S = 1.0
 _FOLDER_BYTES_S = 1e9
 _ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
 _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
+# Names of lines in /proc.
+_MEMORY = ("RssAnon", "RssShmem", "VmSwap", "VmHWM", "RssFile")
+_PROPORTIONAL = ("Pss_Anon", "Pss_Shmem", "SwapPss")
+_PRIVATE = ("Private_Clean", "Private_Dirty", "Private_Hugetlb")
 
 
 def memory_pause_s(used: int, allowed: float, took_s: float, calm_s: float) -> float:
@@ -44,27 +48,37 @@ async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
         wait_s = max(took_s / _WALK_SHARE, min(_FOLDERS_CALM_S, max(_TIGHT_S, (allowed - used) / _FOLDER_BYTES_S)))
 
 
-def resident(pid: int) -> int:
-    """Memory of a process in bytes, with what it shares: anonymous and shared memory, resident or swapped."""
-    return _sum_kb(Path(f"/proc/{pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
+def resident(pid: int | str) -> tuple[int, int]:
+    """Memory of a process in bytes, now and at most since its start; 0 if it has ended.
+
+    With what it shares: anonymous and shared memory, resident or swapped. The kernel keeps the peak of the resident
+    size, so files that were mapped when it was reached and are no longer mapped count too.
+    """
+    kb = _kb(Path(f"/proc/{pid}/status"), _MEMORY)
+    now = kb.get("RssAnon", 0) + kb.get("RssShmem", 0) + kb.get("VmSwap", 0)
+    return now << 10, max(now, kb.get("VmHWM", 0) - kb.get("RssFile", 0)) << 10
 
 
 def proportional(pid: int) -> int:
     """The same, where memory of several processes counts proportionally (PSS); the kernel walks all pages for it."""
-    return _sum_kb(Path(f"/proc/{pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
+    return sum(_kb(Path(f"/proc/{pid}/smaps_rollup"), _PROPORTIONAL).values()) << 10
 
 
 def private_memory() -> int:
     """Bytes of memory that only this process uses."""
-    return _sum_kb(Path("/proc/self/smaps_rollup"), ("Private_Clean:", "Private_Dirty:", "Private_Hugetlb:"))
+    return (
+        sum(_kb(Path("/proc/self/smaps_rollup"), ("Private_Clean", "Private_Dirty", "Private_Hugetlb")).values()) << 10
+    )
 
 
-def _sum_kb(path: Path, names: tuple[str, ...]) -> int:
+def _kb(path: Path, names: Container[str]) -> dict[str, int]:
+    """The lines with these names; none if the process has ended."""
     try:
         lines = path.read_text(errors="replace").splitlines()  # process names are arbitrary bytes
-    except OSError:  # the process has ended
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith(names)) << 10
+    except OSError:
+        return {}
+    split = (line.partition(":") for line in lines)
+    return {name: int(value.split()[0]) for name, _, value in split if name in names}
 
 
 def folder_bytes(folders: Iterable[Path]) -> int:

@@ -32,7 +32,9 @@ class ProcessTreeMeter:
         self._root = root
         self._ignored = ignored
         self._resident = 0
-        self._shared = 0  # bytes that the sum of resident sizes counts too often
+        self._peaks: dict[int, int] = {}  # by process
+        self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
+        self.shared = 0  # bytes that the sum of resident sizes counts too often
         self._due_s = 0.0
 
     def pids(self) -> list[int]:
@@ -45,8 +47,15 @@ class ProcessTreeMeter:
 
         Without what processes share (the fork server's template, forked children), as `exactly` has found it last.
         """
-        self._resident = sum(map(attempt_resource_usage.resident, pids))
-        return self._resident - self._shared if self._resident > self._shared else self._resident
+        peaks: dict[int, int] = {}
+        self._resident = self.above = 0
+        for pid in pids:
+            now, peaks[pid] = attempt_resource_usage.resident(pid)
+            self._resident += now
+            if peaks[pid] > self._peaks.get(pid, 0):
+                self.above = max(self.above, peaks[pid] - now)
+        self._peaks = peaks
+        return self._resident - self.shared if self._resident > self.shared else self._resident
 
     def is_due(self, allowed: float) -> bool:
         """Whether to call `exactly` now: after a pause, and whenever the memory may exceed `allowed`."""
@@ -60,7 +69,7 @@ class ProcessTreeMeter:
         began_s = time.monotonic()
         exact = sum(map(attempt_resource_usage.proportional, pids))
         now_s = time.monotonic()
-        self._shared = max(0, self._resident - exact)
+        self.shared = max(0, self._resident - exact)
         self._due_s = now_s + _REST * (now_s - began_s)
         return exact
 
@@ -74,7 +83,7 @@ class ProcessTreeMeter:
         )
 
 
-def _traffic(pid: int) -> tuple[int, int]:
+def _traffic(pid: int | str) -> tuple[int, int]:
     """Bytes that a process has read from storage and written to it."""
     try:
         lines = Path(f"/proc/{pid}/io").read_bytes().splitlines()
@@ -83,6 +92,12 @@ def _traffic(pid: int) -> tuple[int, int]:
     values = dict(line.split(b": ", 1) for line in lines)
     written = int(values.get(b"write_bytes", 0)) - int(values.get(b"cancelled_write_bytes", 0))
     return int(values.get(b"read_bytes", 0)), max(0, written)
+
+
+def own_totals() -> Totals:
+    """What this process has used so far, with the children that it has collected."""
+    read_bytes, written_bytes = _traffic("self")
+    return Totals(sum(os.times()[:4]), read_bytes, written_bytes)
 
 
 def machine_memory_bytes() -> int:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
+from podium.sweep.protocol.trial_messages import FinalUsage
 from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.gpu_usage import GpuMeter, GpuUsage
 from podium.sweep.runtime.process_usage import Totals, machine_memory_bytes
@@ -29,7 +30,7 @@ FIRST_S = 0.25  # the first sample, so that short attempts have one
 BATCH = 5  # samples per event
 MAX_HELD = 240  # samples that wait for the scheduler; then they are merged by twos
 MAX_QUEUED = 200  # events that wait for the scheduler; then samples are held back
-_LIMITED_S = 0.25  # between two measurements of memory if it is limited
+_OFTEN_S = 0.25  # between two measurements of memory if it is limited, or of a script
 _GROWTH = 0.05  # of the limit, after which a sample does not wait for the next second
 _SOON_S = 0.1
 _MB = 1 << 20
@@ -55,6 +56,8 @@ class UsageWatch:
         self._emit = emit
         self._allowed = math.inf if (mb := assignment.limits.memory_mb) is None else int(mb * _MB)
         self._limit = int(min(self._allowed, machine_memory_bytes()))
+        is_script = assignment.program.get("command") is not None  # its process does not report its own peak
+        self._calm_s = SAMPLE_S if math.isinf(self._allowed) and not is_script else _OFTEN_S
         self._meter = limits.meter()
         self._gpus = GpuMeter(gpus_of(assignment, gpu), assignment.share)
         self._gpu_usage = GpuUsage()
@@ -62,6 +65,7 @@ class UsageWatch:
         self._before = Totals(0.0, 0, 0)
         self._before_s = running.forked_s
         self._highest = 0  # memory since the last sample
+        self._peak = 0  # memory in all samples
         self._last = 0  # memory at the last sample
         self._samples: list[UsageSample] = []
 
@@ -75,7 +79,7 @@ class UsageWatch:
             used = self._meter.roughly(pids)
             if self._meter.is_due(self._allowed):
                 used = await asyncio.to_thread(self._meter.exactly, pids)
-            self._highest = max(self._highest, used)
+            self._highest = max(self._highest, used + self._meter.above)
             if began_s >= due_s or used > self._allowed or self._has_grown(used, began_s):
                 self._sample(pids, began_s)
                 due_s = began_s + SAMPLE_S
@@ -86,13 +90,26 @@ class UsageWatch:
                 )
                 return
             now_s = time.monotonic()
-            calm_s = min(due_s - now_s, SAMPLE_S if math.isinf(self._allowed) else _LIMITED_S)
+            calm_s = min(due_s - now_s, self._calm_s)
             pause_s = attempt_resource_usage.memory_pause_s(used, self._limit, now_s - began_s, max(0.0, calm_s))
 
     def finish(self) -> None:
-        """The attempt has ended: emit the samples that are left."""
+        """The attempt has ended: emit the samples that are left, and one until the end of its function."""
+        final = self._running.final_usage
+        if final is not None and self._peak:  # an attempt without a sample was too short for what it shares
+            self._add_last(final, time.monotonic())
         if self._samples:
             self._flush()
+
+    def _add_last(self, final: FinalUsage, now_s: float) -> None:
+        peak = final.peak_memory_bytes - self._meter.shared
+        if peak > self._peak:
+            self._highest = peak
+        elif now_s - self._before_s < _SOON_S:
+            return
+        else:
+            self._highest = max(self._highest, final.memory_bytes - self._meter.shared)
+        self._add(Totals(final.cpu_s, final.read_bytes, final.written_bytes), now_s)
 
     def _has_grown(self, used: int, now_s: float) -> bool:
         """Whether memory grows so fast that a sample per second would miss the last part before the limit."""
@@ -101,20 +118,7 @@ class UsageWatch:
     def _sample(self, pids: Sequence[int], now_s: float) -> None:
         if not self._highest:  # nothing runs: the processes have ended, or wait to be collected
             return
-        totals, before, span_s = self._meter.totals(pids), self._before, now_s - self._before_s
-        self._samples.append(
-            UsageSample(
-                at=self._running.forked_at + now_s - self._running.forked_s,  # also if the clock is set
-                span_s=span_s,
-                cpu_cores=max(0.0, totals.cpu_s - before.cpu_s) / span_s,  # a process that was not collected is missing
-                memory_bytes=self._highest,
-                read_bytes=max(0, totals.read_bytes - before.read_bytes),
-                written_bytes=max(0, totals.written_bytes - before.written_bytes),
-                gpu_percent=self._gpu_usage.percent,
-                gpu_memory_bytes=self._gpu_usage.memory_bytes,
-            )
-        )
-        self._before, self._before_s, self._last, self._highest = totals, now_s, self._highest, 0
+        self._add(self._meter.totals(pids), now_s)
         self._gpu_usage = GpuUsage()
         if self._gpus.has_devices and (self._reading is None or self._reading.done()):
             self._reading = asyncio.get_running_loop().run_in_executor(None, self._gpus.read, frozenset(pids))
@@ -123,6 +127,24 @@ class UsageWatch:
             self._flush()
         elif len(self._samples) > MAX_HELD:
             self._samples = thinned(self._samples, MAX_HELD // 2)
+
+    def _add(self, totals: Totals, now_s: float) -> None:
+        before, span_s = self._before, now_s - self._before_s
+        cpu_s = max(0.0, totals.cpu_s - before.cpu_s)  # a process that was not collected is missing
+        self._samples.append(
+            UsageSample(
+                at=self._running.forked_at + now_s - self._running.forked_s,  # also if the clock is set
+                span_s=span_s,
+                cpu_cores=cpu_s / max(span_s, _SOON_S),
+                memory_bytes=self._highest,
+                read_bytes=max(0, totals.read_bytes - before.read_bytes),
+                written_bytes=max(0, totals.written_bytes - before.written_bytes),
+                gpu_percent=self._gpu_usage.percent,
+                gpu_memory_bytes=self._gpu_usage.memory_bytes,
+            )
+        )
+        self._peak = max(self._peak, self._highest)
+        self._before, self._before_s, self._last, self._highest = totals, now_s, self._highest, 0
 
     def _on_gpu_usage(self, reading: asyncio.Future[GpuUsage]) -> None:
         if reading.cancelled():

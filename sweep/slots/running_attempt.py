@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from podium.sweep.protocol.fork_server_messages import AttemptExited
-from podium.sweep.protocol.trial_messages import AttrsReported, Heartbeat, parse_from_trial
+from podium.sweep.protocol.trial_messages import AttrsReported, FinalUsage, Heartbeat, parse_from_trial
 from podium.sweep.slots.attempt_log import LogPipe
 from podium.sweep.values.assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
@@ -42,6 +42,7 @@ class RunningAttempt:
     kill: Kill | None = None
     killed_s: float | None = None
     exited: AttemptExited | None = None
+    final_usage: FinalUsage | None = None
     unsent: deque[bytes] = field(default_factory=deque)  # answers to the process, oldest first
     answering: asyncio.Task[None] | None = None  # sends `unsent`
     value: ReducedResult | None = None  # as the process reported it
@@ -87,6 +88,9 @@ class RunningAttempt:
             self.outcome = ReportedOutcome(TrialState.FAILED, cause=Cause.BAD_REPORT, message=message_text)
             return None
         if isinstance(message, Heartbeat):
+            return None
+        if isinstance(message, FinalUsage):
+            self.final_usage = message
             return None
         if isinstance(message, ReportedOutcome):
             self._set_outcome(message)

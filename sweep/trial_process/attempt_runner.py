@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_PACKET_BYTES
-from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
-from podium.sweep.runtime import disk_full_cause
+from podium.sweep.protocol.trial_messages import AttemptGreeting, FinalUsage, encode_to_trial
+from podium.sweep.runtime import attempt_resource_usage, disk_full_cause
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
+from podium.sweep.runtime.process_usage import own_totals
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.runtime.user_code_import_times import ImportTimes
 from podium.sweep.spec.command_macros import environment_of_function
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     import torch
 
 
+_MEASURED_S = 0.2  # a little less than the time of the first sample
 _REHEARSALS = 20  # the interpreter specializes a function after 8 calls
 
 
@@ -77,6 +79,7 @@ def run(connection: socket.socket, log: int) -> int:
     greeting = channel.receive(None)
     if not isinstance(greeting, AttemptGreeting):
         return 0
+    began_s = time.monotonic()
     assignment = greeting.assignment
     trial: Trial | None = None
     constraints: constraint_function.Evaluate | None = None
@@ -97,12 +100,14 @@ def run(connection: socket.socket, log: int) -> int:
             outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
         outcome = _with_unused(outcome, trial)
+        _send_usage(channel, began_s)
         channel.send(replace(outcome, late_prune_answers=trial.late_prune_answers))
         fail_point("attempt.after-outcome")
     except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if trial is not None and not channel.is_truncated:
             trial.report_last()
+            _send_usage(channel, began_s)
             if assignment.limits.on_timeout == "finish":
                 _send_value(trial, constraints, assignment, channel)
         return 143
@@ -111,6 +116,14 @@ def run(connection: socket.socket, log: int) -> int:
     finally:
         _flush()
     return 0
+
+
+def _send_usage(channel: Channel, began_s: float) -> None:
+    """Send what the process has used, unless it is too short for a sample of the slot."""
+    if time.monotonic() - began_s >= _MEASURED_S:
+        used = own_totals()
+        memory, peak = attempt_resource_usage.resident("self")
+        channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, memory, peak))
 
 
 def _started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:

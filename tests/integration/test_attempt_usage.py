@@ -36,6 +36,19 @@ def test_usage_is_sampled_once_per_second_and_before_the_end(slot: SlotDriver) -
     assert spans == pytest.approx([sample.span_s for sample in samples[1:]], abs=0.01)
 
 
+@pytest.mark.parametrize("name", ["allocates_between_samples", "allocates_before_its_end"])
+def test_peak_that_no_sample_has_seen_counts(slot: SlotDriver, name: str) -> None:
+    samples = _samples(slot.events(_function(name)))
+    assert 400 * MB <= max(sample.memory_bytes for sample in samples) < 700 * MB
+    assert samples[0].memory_bytes < 400 * MB, "the first sample is earlier"
+    assert all(sample.cpu_cores < 4 for sample in samples)
+
+
+def test_peak_of_a_script_between_samples_counts(slot: SlotDriver) -> None:
+    samples = _samples(slot.events({"command": ["python", "peak_script.py"], "script": None, "metrics": {}, "env": {}}))
+    assert 400 * MB <= max(sample.memory_bytes for sample in samples) < 700 * MB
+
+
 def test_memory_is_sampled_up_to_its_limit(slot: SlotDriver) -> None:
     events = slot.events(_function("grows"), limits=Limits(memory_mb=300, grace_s=0.1))
     ended = events[-1]

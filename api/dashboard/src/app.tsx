@@ -13,6 +13,7 @@ import { SweepsPage } from "./pages/sweeps";
 import { usePalette } from "./palette/use-palette";
 import { PARTS } from "./start/parts";
 import { TopBar } from "./top-bar";
+import { useScrollToTop } from "./use-scroll-to-top";
 import { ButtonLink } from "./widgets/button";
 import { ErrorBoundary } from "./widgets/error-boundary";
 import { pagePart, useLoadedAhead } from "./widgets/lazy-part";
@@ -73,6 +74,7 @@ function Frame() {
   const [path, go] = useLocation();
   const { lost } = useConnection();
   useKeyboard();
+  useScrollToTop(path);
   useLoadedAhead(NEXT);
   const { open: openPalette, palette } = usePalette();
   useKeys("Global", {

@@ -2709,6 +2709,10 @@ export interface components {
             log: string;
             /** Message */
             message: string;
+            /** Params */
+            params: {
+                [key: string]: components["schemas"]["ParameterSummaryView"];
+            };
             /** Trial Ids */
             trial_ids: number[];
         };
@@ -3739,6 +3743,20 @@ export interface components {
             when: {
                 [key: string]: string | number | boolean | (string | number | boolean | null)[] | null;
             } | null;
+        };
+        /**
+         * ParameterSummaryView
+         * @description The values of a parameter in a group of trials.
+         */
+        ParameterSummaryView: {
+            /** Distinct */
+            distinct: number;
+            /** Max */
+            max: number | null;
+            /** Min */
+            min: number | null;
+            /** Values */
+            values: (string | number | boolean | null)[];
         };
         /**
          * ParameterView

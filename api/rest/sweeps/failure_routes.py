@@ -12,9 +12,19 @@ from podium.api.rest.schemas.query_parameters import Filter
 from podium.db.queries.failure_groups import FailureGroup, failure_groups
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import sweeps
+from podium.sweep.values.assignment import Scalar
 from podium.sweep.values.failure_causes import Cause
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["sweeps"])
+
+
+class ParameterSummaryView(View):
+    """The values of a parameter in a group of trials."""
+
+    values: list[Scalar]  # the most frequent ones, at most 4
+    distinct: int
+    min: float | None  # of numbers; null if another value is among them
+    max: float | None
 
 
 class FailureGroupView(View):
@@ -24,6 +34,7 @@ class FailureGroupView(View):
     message: str  # the first line, with `<n>`, `<path>`, `<address>`, `<url>` and `<id>` as placeholders
     count: int
     devices: dict[str, int]  # failures by device
+    params: dict[str, ParameterSummaryView]
     trial_ids: list[int]  # at most the newest 500
     first_id: int  # the trial with the lowest number
     first_number: int
@@ -34,7 +45,8 @@ class FailureGroupView(View):
     @classmethod
     def of(cls, group: FailureGroup) -> FailureGroupView:
         fields = {name: getattr(group, name) for name in cls.model_fields}
-        return cls(**{**fields, "cause": group.cause or None, "devices": dict(group.devices)})
+        params = {name: ParameterSummaryView.model_validate(each) for name, each in group.params.result().items()}
+        return cls(**{**fields, "cause": group.cause or None, "devices": dict(group.devices), "params": params})
 
 
 class FailuresView(View):

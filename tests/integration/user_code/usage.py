@@ -25,5 +25,24 @@ def grows(trial: Any) -> float:
         time.sleep(0.02)
 
 
+def allocates_between_samples(trial: Any) -> float:
+    time.sleep(0.5)
+    _allocate()
+    time.sleep(1.5)
+    return 0.0
+
+
+def allocates_before_its_end(trial: Any) -> float:
+    time.sleep(0.4)
+    _allocate()
+    return 0.0
+
+
+def _allocate() -> None:
+    """Use 400 MB for a moment."""
+    block = bytearray(b"x") * (400 << 20)
+    del block
+
+
 def ends(trial: Any) -> float:
     return 0.0

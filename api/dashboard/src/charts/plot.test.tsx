@@ -167,6 +167,7 @@ test("the tooltip of a trial names its state, values and violated constraints", 
       x={numberAxis("running_s", "running_s", [0, 100])}
       y={Y}
       inside={Uint8Array.of(1)}
+      described={[Y, numberAxis("params.lr", "lr", [0, 1])]}
       label="Loss."
       active={0}
       selected={new Set()}
@@ -177,4 +178,6 @@ test("the tooltip of a trial names its state, values and violated constraints", 
   await userEvent.keyboard("{Home}");
   expect(screen.getAllByText(/Trial 0 · finished, violates a constraint/)[0]).toBeTruthy();
   expect(screen.getAllByText("1 min 30 s")[0]).toBeTruthy();
+  expect(screen.getAllByText("lr")).toHaveLength(screen.getAllByText(Y.name).length); // each once
+  expect(screen.getAllByText("0.5")[0]).toBeTruthy();
 });

@@ -21,6 +21,7 @@ export type ScatterProps = Pick<PlotProps, "name" | "title" | "legend"> & {
   marked?: readonly number[]; // rows with a gold ring: the best
   line?: readonly Point[]; // points of a step line through the plot
   columns?: MoreColumns; // of an exported table, in addition to the axes
+  described?: readonly Axis[]; // in the tooltip, in addition to the axes
   label: string;
   height?: number;
   active: number | null;
@@ -80,7 +81,8 @@ export function Scatter(props: ScatterProps) {
     (from: Point, frame: Frame) => closest(places.rows, from, row => pointOf(row, frame), NEAR),
     [places, pointOf],
   );
-  const axes = [y, x];
+  const more = (props.described ?? []).filter(axis => axis.key !== x.key && axis.key !== y.key);
+  const axes = [y, x, ...more];
   const rows = () => {
     const ranks = shares && { [RANK]: (row: number) => shares[row] };
     const drawn = {

@@ -6,11 +6,17 @@ import { showWithService } from "../../testing/component-test-setup";
 import { FailuresTab } from "./failures-tab";
 
 const MEMORY = {
+  params: {
+    lr: { values: [0.5, 0.1, 0.2, 0.3], distinct: 9, min: 0.05, max: 1.25 },
+    width: { values: [128, 32], distinct: 2, min: 32, max: 128 },
+    optimizer: { values: ["sgd", "adam", "lion", "rmsprop"], distinct: 6, min: null, max: null },
+  },
   ...{ cause: "device_memory", message: "cannot allocate <n> MiB", count: 3, devices: { "gpu-0": 1, "gpu-1": 2 } },
   ...{ trial_ids: [13, 12, 11], first_id: 11, first_number: 1, first_message: "cannot allocate 20 MiB" },
   ...{ location: "train.py:12 in fit", log: "epoch 1\nepoch 2" },
 };
 const OTHER = {
+  params: {},
   ...{ cause: "user_error", message: "KeyError: 'lr'", count: 1, devices: { "gpu-0": 1 }, trial_ids: [20] },
   ...{ first_id: 20, first_number: 9, first_message: "KeyError: 'lr'", location: null, log: "" },
 };
@@ -38,12 +44,14 @@ test("a group shows its count, cause, place, devices, first trial and log", asyn
   expect(panel.getByText("3 ×")).toBeVisible();
   expect(panel.getByText("Out of device memory · train.py:12 in fit")).toBeVisible();
   expect(panel.getByText("gpu-1 (2), gpu-0 (1)")).toBeVisible();
+  expect(panel.getByText("lr 0.05 to 1.25; width 32, 128; optimizer sgd, adam, lion, rmsprop, 2 more")).toBeVisible();
   expect(panel.getByRole("link", { name: "trial 1" })).toHaveAttribute("href", "/sweeps/7/trials/1");
   expect(panel.getByText(/cannot allocate 20 MiB/)).toBeVisible();
   expect(panel.getByText(/epoch 1\s+epoch 2/)).toBeInTheDocument();
   expect(screen.getByText("4 failed trials with 2 messages")).toBeVisible();
   const other = within(await panelOf("KeyError: 'lr'"));
   expect(other.queryByText(/End of the log/)).toBeNull();
+  expect(other.queryByText("Parameters")).toBeNull();
 });
 
 test("all failed trials are retried after a confirmation that names the restart", async () => {

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, done, type Schemas } from "../../api";
-import { formatCount } from "../../format";
+import { formatCount, formatNumber, formatValue } from "../../format";
 import { keys } from "../../query-keys";
 import { restartWarning } from "../../sweep/sweep";
 import { useSweep } from "../../sweep/use-sweep";
@@ -24,6 +24,7 @@ type Group = Schemas["FailureGroupView"];
 type Retried = { ids: readonly number[]; of: number };
 
 const MOST_DEVICES = 6;
+const MOST_PARAMETERS = 8;
 
 export function FailuresTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
@@ -84,10 +85,20 @@ export function FailuresTab({ sweepId }: { sweepId: number }) {
   );
 }
 
+/** All values if they are few; else the range of numbers, or the most frequent values. */
+function valuesText({ values, distinct, min, max }: Group["params"][string]): string {
+  const isNumeric = min !== null && max !== null;
+  if (distinct > values.length && isNumeric) return `${formatNumber(min)} to ${formatNumber(max)}`;
+  const shown = isNumeric ? [...values].sort((one, other) => Number(one) - Number(other)) : values;
+  const more = distinct - values.length;
+  return shown.map(formatValue).join(", ") + (more > 0 ? `, ${more} more` : "");
+}
+
 type GroupProps = { sweepId: number; group: Group; onRetry: (() => void) | undefined };
 
 function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
   const devices = Object.entries(group.devices).sort(([, one], [, other]) => other - one);
+  const params = Object.entries(group.params);
   const filter = filterOf(group);
   return (
     <Panel
@@ -128,6 +139,18 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
             {devices.length > MOST_DEVICES && `, ${devices.length - MOST_DEVICES} more`}
           </dd>
         </div>
+        {params.length > 0 && (
+          <div>
+            <dt>Parameters</dt>
+            <dd>
+              {params
+                .slice(0, MOST_PARAMETERS)
+                .map(([name, values]) => `${name} ${valuesText(values)}`)
+                .join("; ")}
+              {params.length > MOST_PARAMETERS && `; ${params.length - MOST_PARAMETERS} more`}
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Trials</dt>
           <dd>

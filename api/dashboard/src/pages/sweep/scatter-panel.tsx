@@ -24,6 +24,8 @@ type Props = Linked & {
   outcomes: readonly Axis[];
 };
 
+const DESCRIBED = 6; // parameters in the tooltip, the most important ones
+
 export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, count, ...linked }: Props) {
   const [named, setNamed] = useQueryState("scatter");
   const [xKey, yKey] = scatterKeys(named);
@@ -63,6 +65,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
             name={`scatter-${y.name}-${x.name}`}
             title={`${titleOf(y)} against ${titleOf(x)}`}
             legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, ...unfinished]}
+            described={[metric, ...parameters.slice(0, DESCRIBED)]}
             columns={{ [columnNameOf(metric)]: row => columnOf(points, metric.key)[row] }}
             x={across}
             y={up}

@@ -7,6 +7,7 @@ from sqlalchemy import true
 from starlette.testclient import TestClient
 
 from podium.db.queries.failure_groups import failure_groups
+from podium.sweep.values.assignment import Params
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -22,7 +23,10 @@ def sweep_id(service: ServiceRig) -> int:
     for number, (size, device) in enumerate([(20, "cpu-0"), (30, "cpu-1"), (4, "cpu-0")]):
         message = f"cannot allocate {size} MiB at 0x7f{number}a\nmore"
         cause = Cause.DEVICE_MEMORY
-        service.trial(sweep_id, number, None, cause=cause, device=device, message=message, traceback=TRACEBACK)
+        params: Params = {"lr": 0.01, "size": size, "kind": "wide"}
+        service.trial(
+            sweep_id, number, None, cause=cause, device=device, message=message, traceback=TRACEBACK, params=params
+        )
     service.trial(sweep_id, 3, None, cause=Cause.USER_ERROR, message="KeyError: 'lr'", params={"lr": 0.05})
     service.trial(sweep_id, 4, 0.5)
     service.trial(sweep_id, 5, None)
@@ -40,6 +44,11 @@ def test_failures_are_grouped_by_normalized_message(client: TestClient, sweep_id
         3,
     )
     assert memory["devices"] == {"cpu-0": 2, "cpu-1": 1}
+    assert memory["params"] == {
+        "lr": {"values": [0.01], "distinct": 1, "min": 0.01, "max": 0.01},
+        "size": {"values": [4, 30, 20], "distinct": 3, "min": 4.0, "max": 30.0},
+        "kind": {"values": ["wide"], "distinct": 1, "min": None, "max": None},
+    }
     assert (memory["first_number"], memory["first_message"]) == (0, "cannot allocate 20 MiB at 0x7f0a")
     assert memory["location"] == "train.py:12 in objective"
     assert len(memory["trial_ids"]) == 3

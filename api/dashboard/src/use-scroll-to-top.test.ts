@@ -1,0 +1,32 @@
+// Which changes of the address scroll to the top of the page.
+import { renderHook } from "@testing-library/react";
+import { useScrollToTop } from "./use-scroll-to-top";
+
+const page = document.documentElement;
+
+function at(path: string) {
+  const shown = renderHook(({ path }) => useScrollToTop(path), { initialProps: { path } });
+  page.scrollTop = 700;
+  return (next: string) => shown.rerender({ path: next });
+}
+
+test("another tab or page begins at its top", () => {
+  const go = at("/sweeps/3/analysis");
+  go("/sweeps/3/configuration");
+  expect(page.scrollTop).toBe(0);
+});
+
+test("the same page of another trial keeps the position", () => {
+  const go = at("/sweeps/3/trials/7");
+  go("/sweeps/3/trials/8");
+  expect(page.scrollTop).toBe(700);
+});
+
+test("back keeps the position that the browser restores", () => {
+  const go = at("/sweeps/3/trials/7");
+  dispatchEvent(new PopStateEvent("popstate"));
+  go("/sweeps/3/table");
+  expect(page.scrollTop).toBe(700);
+  go("/devices");
+  expect(page.scrollTop).toBe(0);
+});

@@ -1,0 +1,49 @@
+"""Summarizes the parameter values of a group of trials: the frequent ones, and the range of numbers; api."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.sweep.values.assignment import Scalar
+
+MAX_VALUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSummary:
+    """The values of one parameter in a group of trials."""
+
+    values: list[Scalar]  # the most frequent ones, at most `MAX_VALUES`
+    distinct: int  # how many different values there are
+    min: float | None  # of numbers; None if another value is among them
+    max: float | None
+
+
+class ParameterSummaries:
+    """Collects the parameters of trials one after the other."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[Scalar]] = {}
+
+    def add(self, params: Mapping[str, Scalar]) -> None:
+        """Count the values of one trial, without those of parameters that it does not use."""
+        for name, value in params.items():
+            if value is not None:
+                self._counts.setdefault(name, Counter())[value] += 1
+
+    def result(self) -> dict[str, ParameterSummary]:
+        """The summary of each parameter, in the order of the first trials."""
+        return {name: _summary(counts) for name, counts in self._counts.items()}
+
+
+def _summary(counts: Counter[Scalar]) -> ParameterSummary:
+    numbers = [float(value) for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
+    only_numbers = len(numbers) == len(counts)
+    return ParameterSummary(
+        values=[value for value, _ in counts.most_common(MAX_VALUES)],
+        distinct=len(counts),
+        min=min(numbers) if only_numbers else None,
+        max=max(numbers) if only_numbers else None,
+    )
