@@ -1,12 +1,24 @@
-// Which changes of the address scroll to the top of the page.
+// Which changes of the address scroll to the top of the page, and which return to an earlier position.
 import { renderHook } from "@testing-library/react";
 import { useScrollToTop } from "./use-scroll-to-top";
 
-const page = document.documentElement;
+let page: HTMLElement;
+
+beforeEach(() => {
+  page = document.createElement("main");
+  document.body.append(page);
+});
+
+afterEach(() => page.remove());
+
+function scroll(top: number) {
+  page.scrollTop = top;
+  page.dispatchEvent(new Event("scroll"));
+}
 
 function at(path: string) {
   const shown = renderHook(({ path }) => useScrollToTop(path), { initialProps: { path } });
-  page.scrollTop = 700;
+  scroll(700);
   return (next: string) => shown.rerender({ path: next });
 }
 
@@ -22,8 +34,10 @@ test("the same page of another trial keeps the position", () => {
   expect(page.scrollTop).toBe(700);
 });
 
-test("back keeps the position that the browser restores", () => {
-  const go = at("/sweeps/3/trials/7");
+test("back returns to the position of that page", () => {
+  const go = at("/sweeps/3/table");
+  go("/sweeps/3/trials/7");
+  scroll(250);
   dispatchEvent(new PopStateEvent("popstate"));
   go("/sweeps/3/table");
   expect(page.scrollTop).toBe(700);
