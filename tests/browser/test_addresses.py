@@ -54,6 +54,19 @@ def test_draft_of_an_ensemble_with_ids_gets_numbers(stage: Stage, visitor: Visit
     expect(page).to_have_url(re.compile(rf"trials={stage.digits}\.0(,|%2C){stage.digits}\.2(,|%2C){stage.digits}\.1"))
 
 
+def test_tab_begins_at_its_top_and_back_returns_to_the_position(stage: Stage, visitor: Visitor) -> None:
+    page = at_rest(visitor.open(f"/sweeps/{stage.finished}/analysis"))
+    page.evaluate("() => window.scrollTo(0, 900)")
+    assert page.evaluate("() => window.scrollY") > 800
+    views = page.get_by_role("navigation", name="Views of the sweep")
+    views.get_by_role("link", name="Configuration").click()
+    expect(views.get_by_role("link", name="Configuration")).to_have_attribute("aria-current", "page")
+    at_rest(page)
+    assert page.evaluate("() => window.scrollY") == 0
+    page.go_back()
+    page.wait_for_function("() => window.scrollY > 800")
+
+
 def test_unknown_trial_says_so(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/trials/999")
     expect(page.get_by_role("heading", name=f"Trial 999 of sweep {stage.finished} not found")).to_be_visible()

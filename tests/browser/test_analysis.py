@@ -75,6 +75,16 @@ def test_charts_have_descriptions_and_importance_ranks_parameters(stage: Stage, 
         assert re.search(r"\d", name), f"a chart without figures: {name!r}"
 
 
+def test_tooltip_of_the_scatter_chart_has_the_metric_and_parameters(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/analysis?scatter=params.lr|running_s")
+    panel = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Scatter", exact=True))
+    panel.scroll_into_view_if_needed()
+    panel.get_by_role("group").press("End")
+    tip = page.locator(".plot-tip")
+    for name in ("lr", "score", "width", "optimizer"):
+        expect(tip.get_by_role("term").filter(has_text=re.compile(f"^{name}$"))).to_have_count(1)
+
+
 def test_distribution_and_rank_are_read_by_keyboard_and_follow_the_filter(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/analysis?rank=params.width|params.lr")
     ranked = sorted(stage.client.trials(stage.finished), key=lambda trial: float(trial["value"] or 0))

@@ -50,6 +50,7 @@ def test_edit_and_rerun_starts_with_the_failed_configurations(stage: Stage, visi
     page = at_rest(visitor.open(f"/sweeps/{sweep}/failures"))
     group = page.locator("section").filter(has_text="2 ×").last
     expect(group).to_contain_text("ValueError: x is <n>, which is even")
+    expect(group).to_contain_text("x 2, 4")
     link = group.get_by_role("link", name="show all 2 in the table")
     link.click()
     expect(page.get_by_role("link", name="1", exact=True)).to_be_visible()

@@ -6,6 +6,7 @@ let page: HTMLElement;
 
 beforeEach(() => {
   page = document.createElement("main");
+  page.style.overflowY = "auto"; // as that of a table
   document.body.append(page);
 });
 
@@ -31,6 +32,15 @@ test("another tab or page begins at its top", () => {
 test("the same page of another trial keeps the position", () => {
   const go = at("/sweeps/3/trials/7");
   go("/sweeps/3/trials/8");
+  expect(page.scrollTop).toBe(700);
+});
+
+test("the document scrolls on other pages", () => {
+  page.style.overflowY = "visible";
+  const go = at("/sweeps/3/analysis");
+  document.documentElement.scrollTop = 500;
+  go("/devices");
+  expect(document.documentElement.scrollTop).toBe(0);
   expect(page.scrollTop).toBe(700);
 });
 

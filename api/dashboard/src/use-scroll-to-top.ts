@@ -1,5 +1,5 @@
 // A page that is opened begins at its top; back and forward return to where it was. The next trial or sweep keeps the
-// position, so that the same part of both is seen. `main` scrolls, not the document, so browsers restore nothing.
+// position, so that the same part of both is seen. Browsers restore only the document, and a table scrolls in `main`.
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 const LOADED_MS = 1_500; // a page that is shown again is as high as before by then
@@ -14,12 +14,13 @@ export function useScrollToTop(path: string): void {
       isBack.current = true;
     };
     const onScroll = ({ target }: Event) => {
-      if (target === scrolled()) positions.current.set(shown.current.path, (target as HTMLElement).scrollTop);
+      const page = scrolled();
+      if (target === page || target === document) positions.current.set(shown.current.path, page.scrollTop);
     };
-    addEventListener("popstate", onPopState);
+    addEventListener("popstate", onPopState, { capture: true }); // before the router shows the page
     addEventListener("scroll", onScroll, { capture: true, passive: true });
     return () => {
-      removeEventListener("popstate", onPopState);
+      removeEventListener("popstate", onPopState, { capture: true });
       removeEventListener("scroll", onScroll, { capture: true });
     };
   }, []);
@@ -32,7 +33,11 @@ export function useScrollToTop(path: string): void {
   }, [path, kind]);
 }
 
-const scrolled = () => document.querySelector("main");
+/** What scrolls on this page. */
+function scrolled(): HTMLElement {
+  const main = document.querySelector("main");
+  return main && getComputedStyle(main).overflowY === "auto" ? main : document.documentElement;
+}
 
 /** Again in each frame until the page is high enough, or the user scrolls; returns a function that ends it. */
 function scrollTo(top: number): () => void {
@@ -45,8 +50,8 @@ function scrollTo(top: number): () => void {
   };
   const step = () => {
     const page = scrolled();
-    if (page) page.scrollTop = top;
-    if (page && page.scrollTop < top - 1 && performance.now() < end) frame = requestAnimationFrame(step);
+    page.scrollTop = top;
+    if (page.scrollTop < top - 1 && performance.now() < end) frame = requestAnimationFrame(step);
     else stop();
   };
   for (const action of actions) addEventListener(action, stop);
