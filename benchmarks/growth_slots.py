@@ -86,7 +86,14 @@ def simulated(plan: Plan) -> list[Series]:
 
 
 def _simulate(slots: int, trials: int) -> tuple[float, float]:
-    """Processor time of the scheduler for one trial in ms, and the memory of this process in MiB."""
+    """Processor time of the scheduler for one trial in ms, and the memory of this process in MiB after the last one."""
+    memory_mib = 0.0
+
+    def progress(ended: int, scheduler_s: float, search_s: float) -> None:
+        nonlocal memory_mib
+        if ended >= trials and not memory_mib:
+            memory_mib = psutil.Process().memory_full_info().uss / _MIB
+
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
-        outcome = simulate(Path(folder), slots, trials, slots / PER_SECOND)
-    return outcome.cpu_ms, psutil.Process().memory_full_info().uss / _MIB
+        outcome = simulate(Path(folder), slots, trials, slots / PER_SECOND, progress=progress)
+    return outcome.cpu_ms, memory_mib

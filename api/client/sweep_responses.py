@@ -122,7 +122,7 @@ class FailureGroupInfo(TypedDict):
     message: str  # the first line, with placeholders such as `<n>` and `<path>`
     count: int
     devices: dict[str, int]  # failures by device
-    params: dict[str, ParameterSummaryInfo]
+    params: dict[str, ParameterSummaryInfo]  # of the trials in `trial_ids`
     trial_ids: list[int]  # at most the newest 500
     first_id: int  # the trial with the lowest number
     first_number: int

@@ -25,24 +25,24 @@ class ParameterSummaries:
     """Collects the parameters of trials one after the other."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[Scalar]] = {}
+        self._counts: dict[str, Counter[tuple[bool, Scalar]]] = {}  # `True` and 1 are different values
 
     def add(self, params: Mapping[str, Scalar]) -> None:
         """Count the values of one trial, without those of parameters that it does not use."""
         for name, value in params.items():
             if value is not None:
-                self._counts.setdefault(name, Counter())[value] += 1
+                self._counts.setdefault(name, Counter())[isinstance(value, bool), value] += 1
 
     def result(self) -> dict[str, ParameterSummary]:
-        """The summary of each parameter, in the order of the first trials."""
-        return {name: _summary(counts) for name, counts in self._counts.items()}
+        """The summary of each parameter, by name."""
+        return {name: _summary(counts) for name, counts in sorted(self._counts.items())}
 
 
-def _summary(counts: Counter[Scalar]) -> ParameterSummary:
-    numbers = [float(value) for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
+def _summary(counts: Counter[tuple[bool, Scalar]]) -> ParameterSummary:
+    numbers = [float(value) for is_bool, value in counts if isinstance(value, int | float) and not is_bool]
     only_numbers = len(numbers) == len(counts)
     return ParameterSummary(
-        values=[value for value, _ in counts.most_common(MAX_VALUES)],
+        values=[value for (_, value), _ in counts.most_common(MAX_VALUES)],
         distinct=len(counts),
         min=min(numbers) if only_numbers else None,
         max=max(numbers) if only_numbers else None,

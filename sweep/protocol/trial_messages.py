@@ -67,13 +67,16 @@ class FinalUsage:
     cpu_s: float
     read_bytes: int
     written_bytes: int
-    memory_bytes: int  # of the process alone, with what it shares with others
-    peak_memory_bytes: int  # the same memory since its start
+    memory_bytes: int  # of the process alone, as `ProcessMemory.now`
+    highest_bytes: int  # as `ProcessMemory.highest`
+    file_bytes: int  # as `ProcessMemory.files`
 
 
 TrialMessage = Event | AttrsReported | FinalUsage | ReducedResult | ReportedOutcome | Heartbeat
 SlotMessage = AttemptGreeting | TrialAnswer
 
+_MAX_CPU_S = 1e9
+_MAX_BYTES = 1 << 50
 _OF_SLOTS = (DeviceReleased, Ended, RankIdle, Sampled)  # events that no trial process sends
 _FROM_TRIAL: Codec[TrialMessage] = Codec(
     {
@@ -187,8 +190,9 @@ def _check_attrs(message: AttrsReported) -> bool:
 
 
 def _check_final_usage(message: FinalUsage) -> bool:
-    counts = (message.read_bytes, message.written_bytes, message.memory_bytes, message.peak_memory_bytes)
-    return _is_number(message.cpu_s) and all(map(_is_count, counts))
+    sizes = (message.read_bytes, message.written_bytes, message.memory_bytes, message.highest_bytes, message.file_bytes)
+    is_time = _is_number(message.cpu_s) and 0 <= message.cpu_s <= _MAX_CPU_S
+    return is_time and all(_is_count(size) and size <= _MAX_BYTES for size in sizes)
 
 
 _CHECKS: dict[type[Any], Callable[[Any], bool]] = {

@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Container, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 _TIGHT_S = 0.02
 _MEMORY_BYTES_S = 4e9  # upper bound of a process's allocation rate: sets the polling interval near the limit
@@ -48,15 +49,19 @@ async def poll_folders(folders: tuple[Path, ...], allowed: int) -> int:
         wait_s = max(took_s / _WALK_SHARE, min(_FOLDERS_CALM_S, max(_TIGHT_S, (allowed - used) / _FOLDER_BYTES_S)))
 
 
-def resident(pid: int | str) -> tuple[int, int]:
-    """Memory of a process in bytes, now and at most since its start; 0 if it has ended.
+class ProcessMemory(NamedTuple):
+    """Memory of a process in bytes, with what it shares; 0 if it has ended."""
 
-    With what it shares: anonymous and shared memory, resident or swapped. The kernel keeps the peak of the resident
-    size, so files that were mapped when it was reached and are no longer mapped count too.
-    """
+    now: int  # anonymous and shared memory, resident or swapped
+    highest: int  # the highest resident size since its start, with the files that were mapped at that moment
+    files: int  # resident pages of files that are mapped now
+
+
+def resident(pid: int | str) -> ProcessMemory:
+    """The memory of a process, as the kernel counts it."""
     kb = _kb(Path(f"/proc/{pid}/status"), _MEMORY)
     now = kb.get("RssAnon", 0) + kb.get("RssShmem", 0) + kb.get("VmSwap", 0)
-    return now << 10, max(now, kb.get("VmHWM", 0) - kb.get("RssFile", 0)) << 10
+    return ProcessMemory(now << 10, kb.get("VmHWM", 0) << 10, kb.get("RssFile", 0) << 10)
 
 
 def proportional(pid: int) -> int:

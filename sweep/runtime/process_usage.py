@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.sweep.runtime import attempt_resource_usage
+from podium.sweep.runtime.attempt_resource_usage import ProcessMemory
 from podium.sweep.runtime.process_cpu_and_connections import cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
+_STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
 _REST = 200  # pause between two measurements of shared memory, as a multiple of their time: 0.5 % of a core
 
 
@@ -32,7 +34,7 @@ class ProcessTreeMeter:
         self._root = root
         self._ignored = ignored
         self._resident = 0
-        self._peaks: dict[int, int] = {}  # by process
+        self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
         self._due_s = 0.0
@@ -47,15 +49,34 @@ class ProcessTreeMeter:
 
         Without what processes share (the fork server's template, forked children), as `exactly` has found it last.
         """
-        peaks: dict[int, int] = {}
+        seen: dict[int, ProcessMemory] = {}
         self._resident = self.above = 0
         for pid in pids:
-            now, peaks[pid] = attempt_resource_usage.resident(pid)
-            self._resident += now
-            if peaks[pid] > self._peaks.get(pid, 0):
-                self.above = max(self.above, peaks[pid] - now)
-        self._peaks = peaks
+            memory = attempt_resource_usage.resident(pid)
+            self._resident += memory.now
+            self.above = max(self.above, self.new_peak(pid, memory) - memory.now)
+            seen[pid] = memory._replace(files=max(memory.files, self._files_of(pid)))
+        self._seen = seen
         return self._resident - self.shared if self._resident > self.shared else self._resident
+
+    def new_peak(self, pid: int | None, memory: ProcessMemory) -> int:
+        """The highest memory of a process, without files, if it is higher than in the last measurement; else 0.
+
+        A lower bound as long as files stay mapped until they are measured: the kernel's peak includes them.
+        """
+        before = None if pid is None else self._seen.get(pid)
+        if before is not None and memory.highest <= before.highest:
+            return 0
+        return memory.highest - max(memory.files, self._files_of(pid))
+
+    def _files_of(self, pid: int | None) -> int:
+        before = None if pid is None else self._seen.get(pid)
+        return 0 if before is None else before.files
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the last measurement found one process at most."""
+        return len(self._seen) <= 1
 
     def is_due(self, allowed: float) -> bool:
         """Whether to call `exactly` now: after a pause, and whenever the memory may exceed `allowed`."""
@@ -67,9 +88,11 @@ class ProcessTreeMeter:
         Slow, and best called in a thread: the kernel walks all pages.
         """
         began_s = time.monotonic()
+        before = _resident(pids)
         exact = sum(map(attempt_resource_usage.proportional, pids))
         now_s = time.monotonic()
-        self.shared = max(0, self._resident - exact)
+        if exact and abs(_resident(pids) - before) <= _STEADY * before:  # else memory changes, or the processes end
+            self.shared = max(0, before - exact)
         self._due_s = now_s + _REST * (now_s - began_s)
         return exact
 
@@ -81,6 +104,10 @@ class ProcessTreeMeter:
             read_bytes=sum(read for read, _ in traffic),
             written_bytes=sum(written for _, written in traffic),
         )
+
+
+def _resident(pids: Sequence[int]) -> int:
+    return sum(attempt_resource_usage.resident(pid).now for pid in pids)
 
 
 def _traffic(pid: int | str) -> tuple[int, int]:

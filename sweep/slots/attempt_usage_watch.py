@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from podium.sweep.protocol.trial_messages import FinalUsage
 from podium.sweep.runtime import attempt_resource_usage
+from podium.sweep.runtime.attempt_resource_usage import ProcessMemory
 from podium.sweep.runtime.gpu_usage import GpuMeter, GpuUsage
 from podium.sweep.runtime.process_usage import Totals, machine_memory_bytes
 from podium.sweep.slots.attempt_termination import AttemptLimits
@@ -55,7 +58,8 @@ class UsageWatch:
         self._events = events
         self._emit = emit
         self._allowed = math.inf if (mb := assignment.limits.memory_mb) is None else int(mb * _MB)
-        self._limit = int(min(self._allowed, machine_memory_bytes()))
+        self._machine = machine_memory_bytes()
+        self._limit = int(min(self._allowed, self._machine))
         is_script = assignment.program.get("command") is not None  # its process does not report its own peak
         self._calm_s = SAMPLE_S if math.isinf(self._allowed) and not is_script else _OFTEN_S
         self._meter = limits.meter()
@@ -102,14 +106,24 @@ class UsageWatch:
             self._flush()
 
     def _add_last(self, final: FinalUsage, now_s: float) -> None:
-        peak = final.peak_memory_bytes - self._meter.shared
-        if peak > self._peak:
+        """Add a sample until the end of the function, within what is possible: user code may have sent it."""
+        memory = ProcessMemory(final.memory_bytes, final.highest_bytes, final.file_bytes)
+        peak = min(self._meter.new_peak(self._running.pid, memory) - self._meter.shared, self._machine)
+        if now_s - self._before_s >= _SOON_S:
+            alone = min(memory.now - self._meter.shared, self._machine) if self._meter.is_single else self._last
+            self._highest = max(peak if peak > self._peak else 0, self._highest or alone, 0)
+            most_s = self._before.cpu_s + (now_s - self._before_s) * (os.cpu_count() or 1)
+            totals = Totals(
+                cpu_s=min(max(final.cpu_s, self._before.cpu_s), most_s),
+                read_bytes=max(final.read_bytes, self._before.read_bytes),
+                written_bytes=max(final.written_bytes, self._before.written_bytes),
+            )
+            self._add(totals, now_s)
+        elif peak > self._peak and self._samples:
+            self._samples[-1] = replace(self._samples[-1], memory_bytes=peak)
+        elif peak > self._peak:
             self._highest = peak
-        elif now_s - self._before_s < _SOON_S:
-            return
-        else:
-            self._highest = max(self._highest, final.memory_bytes - self._meter.shared)
-        self._add(Totals(final.cpu_s, final.read_bytes, final.written_bytes), now_s)
+            self._add(self._before, now_s)
 
     def _has_grown(self, used: int, now_s: float) -> bool:
         """Whether memory grows so fast that a sample per second would miss the last part before the limit."""

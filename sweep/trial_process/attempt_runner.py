@@ -120,10 +120,13 @@ def run(connection: socket.socket, log: int) -> int:
 
 def _send_usage(channel: Channel, began_s: float) -> None:
     """Send what the process has used, unless it is too short for a sample of the slot."""
-    if time.monotonic() - began_s >= _MEASURED_S:
-        used = own_totals()
-        memory, peak = attempt_resource_usage.resident("self")
-        channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, memory, peak))
+    try:
+        if time.monotonic() - began_s < _MEASURED_S:
+            return
+        used, memory = own_totals(), attempt_resource_usage.resident("self")
+    except Exception:  # noqa: BLE001 - whatever user code has replaced, its result counts
+        return
+    channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, *memory))
 
 
 def _started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:

@@ -108,6 +108,6 @@ def test_distribution_and_rank_are_read_by_keyboard_and_follow_the_filter(stage:
 
     filter_by(page, "optimizer:adam")
     inside = stage.client.count_trials(stage.finished, "optimizer:adam")
-    expect(rank).to_have_attribute("aria-label", re.compile(f"{inside} trials"))
+    expect(rank).to_have_attribute("aria-label", re.compile(rf", {inside} trials\."))
     distribution.scroll_into_view_if_needed()  # a chart is drawn again once it is in view
-    expect(distribution).to_have_attribute("aria-label", re.compile(f"{inside} finished trials"))
+    expect(distribution).to_have_attribute("aria-label", re.compile(rf"\b{inside} finished trials"))

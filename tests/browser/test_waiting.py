@@ -32,6 +32,14 @@ def holder(stage: Stage) -> Iterator[int]:
                 stage.client.return_device(device["id"])
 
 
+@pytest.fixture
+def queued(stage: Stage, holder: int) -> Iterator[int]:
+    """A sweep that waits for the devices of `holder`."""
+    sweep = int(stage.client.submit(stage.quick(name="to queue", run_cap=1))["id"])
+    yield sweep
+    stage.client.cancel_sweep(sweep)
+
+
 def seconds(text: str) -> float:
     """A duration as the dashboard shows it: 350 ms, 4.2 s, 3 min 20 s."""
     return sum(float(amount) * _SECONDS[unit] for amount, unit in re.findall(r"([\d.]+) (ms|s|min)", text))
@@ -48,8 +56,9 @@ def reason(page: Page, sweep: int) -> Locator:
     return row.locator(".sweeps-reason")
 
 
-def test_list_tells_why_a_queued_and_a_running_sweep_wait(stage: Stage, visitor: Visitor, holder: int) -> None:
-    queued = int(stage.client.submit(stage.quick(name="to queue", run_cap=1))["id"])
+def test_list_tells_why_a_queued_and_a_running_sweep_wait(
+    stage: Stage, visitor: Visitor, holder: int, queued: int
+) -> None:
     page = visitor.open("/")
     expect(reason(page, queued)).to_have_text(f"every device is busy: sweep {holder} runs", timeout=SOON_MS)
     expect(reason(page, holder)).to_have_count(0)
@@ -60,7 +69,6 @@ def test_list_tells_why_a_queued_and_a_running_sweep_wait(stage: Stage, visitor:
     drained = re.compile(r"^Waits: no device is available for trials: (cpu-[01] is drained \(loud\)(; |$)){2}")
     expect(reason(page, holder)).to_have_text(drained, timeout=SOON_MS)
     expect(page.get_by_role("row", name=re.compile("holds all devices")).locator(".badge")).to_contain_text("running")
-    stage.client.cancel_sweep(queued)
 
 
 def test_queue_of_a_retried_trial_is_apart_from_its_running_time(stage: Stage, visitor: Visitor) -> None:

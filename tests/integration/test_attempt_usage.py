@@ -44,6 +44,11 @@ def test_peak_that_no_sample_has_seen_counts(slot: SlotDriver, name: str) -> Non
     assert all(sample.cpu_cores < 4 for sample in samples)
 
 
+def test_files_that_were_mapped_do_not_count(slot: SlotDriver) -> None:
+    samples = _samples(slot.events(_function("maps_a_file")))
+    assert 0 < max(sample.memory_bytes for sample in samples) < 300 * MB
+
+
 def test_peak_of_a_script_between_samples_counts(slot: SlotDriver) -> None:
     samples = _samples(slot.events({"command": ["python", "peak_script.py"], "script": None, "metrics": {}, "env": {}}))
     assert 400 * MB <= max(sample.memory_bytes for sample in samples) < 700 * MB

@@ -17,6 +17,11 @@ function scroll(top: number) {
   page.dispatchEvent(new Event("scroll"));
 }
 
+function back(address: string) {
+  history.replaceState(null, "", address);
+  dispatchEvent(new PopStateEvent("popstate"));
+}
+
 function at(path: string) {
   const shown = renderHook(({ path }) => useScrollToTop(path), { initialProps: { path } });
   scroll(700);
@@ -48,9 +53,19 @@ test("back returns to the position of that page", () => {
   const go = at("/sweeps/3/table");
   go("/sweeps/3/trials/7");
   scroll(250);
-  dispatchEvent(new PopStateEvent("popstate"));
+  back("/sweeps/3/table");
   go("/sweeps/3/table");
   expect(page.scrollTop).toBe(700);
+  go("/devices");
+  expect(page.scrollTop).toBe(0);
+});
+
+test("back that changes only the query does not count for the next page", () => {
+  const go = at("/sweeps/3/table");
+  go("/devices");
+  scroll(300);
+  go("/sweeps/3/table");
+  back("/sweeps/3/table?filter=lr<1");
   go("/devices");
   expect(page.scrollTop).toBe(0);
 });

@@ -11,7 +11,7 @@ export function useScrollToTop(path: string): void {
   const isBack = useRef(false);
   useEffect(() => {
     const onPopState = () => {
-      isBack.current = true;
+      isBack.current = location.pathname !== shown.current.path; // only then the path changes
     };
     const onScroll = ({ target }: Event) => {
       const page = scrolled();

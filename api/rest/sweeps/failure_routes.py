@@ -34,7 +34,7 @@ class FailureGroupView(View):
     message: str  # the first line, with `<n>`, `<path>`, `<address>`, `<url>` and `<id>` as placeholders
     count: int
     devices: dict[str, int]  # failures by device
-    params: dict[str, ParameterSummaryView]
+    params: dict[str, ParameterSummaryView]  # of the trials in `trial_ids`
     trial_ids: list[int]  # at most the newest 500
     first_id: int  # the trial with the lowest number
     first_number: int

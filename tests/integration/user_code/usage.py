@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from pathlib import Path
@@ -26,15 +27,27 @@ def grows(trial: Any) -> float:
 
 
 def allocates_between_samples(trial: Any) -> float:
-    time.sleep(0.5)
+    time.sleep(1.0)
     _allocate()
     time.sleep(1.5)
     return 0.0
 
 
 def allocates_before_its_end(trial: Any) -> float:
-    time.sleep(0.4)
+    time.sleep(1.0)
     _allocate()
+    return 0.0
+
+
+def maps_a_file(trial: Any) -> float:
+    """Map a file of 400 MB and read all of it, and unmap it after a sample."""
+    import torch
+
+    with (Path(torch.__file__).parent / "lib" / "libtorch_cpu.so").open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        sum(content[::4096])
+        time.sleep(1.5)
+        content.close()
     return 0.0
 
 

@@ -22,6 +22,16 @@ def test_range_is_only_of_numbers() -> None:
     }
 
 
+def test_true_is_not_1_and_parameters_are_by_name() -> None:
+    collected = ParameterSummaries()
+    for value in (1, True):
+        collected.add({"z": value, "a": 0})
+    assert list(collected.result().items()) == [
+        ("a", ParameterSummary([0], 1, 0.0, 0.0)),
+        ("z", ParameterSummary([1, True], 2, None, None)),
+    ]
+
+
 def test_parameter_that_a_trial_does_not_use_is_left_out() -> None:
     collected = ParameterSummaries()
     collected.add({"optimizer": "adam", "momentum": None})

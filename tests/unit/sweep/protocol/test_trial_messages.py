@@ -41,7 +41,7 @@ SUGGEST: dict[str, Any] = {"kind": "suggest_requested", "name": "x", "distributi
 STUDY: dict[str, Any] = {"kind": "study_requested", "request": 1, "what": "curve", "number": 7}
 USAGE: dict[str, Any] = {
     **{"kind": "final_usage", "cpu_s": 1.5, "read_bytes": 1, "written_bytes": 2},
-    **{"memory_bytes": 3, "peak_memory_bytes": 4},
+    **{"memory_bytes": 3, "highest_bytes": 4, "file_bytes": 5},
 }
 VALUE: dict[str, Any] = {"kind": "value", "values": [0.5], "reason": ""}
 DEEP: list[Any] = []
@@ -64,7 +64,7 @@ def test_every_message_is_parsed() -> None:
     assert _parse({"kind": "stop_requested"}) == StopRequested(KEY)
     assert _parse(ATTRS) == AttrsReported({"size": 1.5}, {"note": [1]})
     assert _parse(VALUE) == ReducedResult((0.5,))
-    assert _parse(USAGE) == FinalUsage(1.5, 1, 2, 3, 4)
+    assert _parse(USAGE) == FinalUsage(1.5, 1, 2, 3, 4, 5)
     assert _parse({"kind": "heartbeat"}) == Heartbeat()
     assert _parse({"kind": "outcome", "state": "pruned"}) == ReportedOutcome(TrialState.PRUNED)
 
@@ -124,7 +124,10 @@ def test_message_over_the_limit_is_not_sent() -> None:
         {"kind": "sampled", "samples": [], "rank": 0, "memory_limit_bytes": 1, "gpu_memory_limit_bytes": None},
         USAGE | {"cpu_s": float("inf")},
         USAGE | {"read_bytes": -1},
-        USAGE | {"peak_memory_bytes": 1.5},
+        USAGE | {"highest_bytes": 1.5},
+        USAGE | {"highest_bytes": 2**62},
+        USAGE | {"cpu_s": 1.7e308},
+        USAGE | {"cpu_s": -1.0},
         {"kind": "outcome"},
         {"kind": "outcome", "state": "failed", "cause": 3},
         STUDY | {"what": "secrets"},

@@ -148,6 +148,7 @@ function GroupPanel({ sweepId, group, onRetry }: GroupProps) {
                 .map(([name, values]) => `${name} ${valuesText(values)}`)
                 .join("; ")}
               {params.length > MOST_PARAMETERS && `; ${params.length - MOST_PARAMETERS} more`}
+              {group.trial_ids.length < group.count && ` (the newest ${formatCount(group.trial_ids.length)})`}
             </dd>
           </div>
         )}
