@@ -66,15 +66,6 @@ def test_tab_begins_at_its_top_and_back_returns_to_the_position(stage: Stage, vi
     page.go_back()
     page.wait_for_function("() => window.scrollY > 800")
 
-    views.get_by_role("link", name="Table").click()
-    scrolled = "() => document.querySelector('main').scrollTop"  # a table does not scroll the document
-    page.get_by_role("table", name="Trials of the sweep").wait_for()
-    page.wait_for_function("() => (document.querySelector('main').scrollTop = 300) && " + f"({scrolled})() === 300")
-    views.get_by_role("link", name="Configuration").click()
-    at_rest(page)
-    page.go_back()
-    page.wait_for_function(f"() => ({scrolled})() === 300")
-
 
 def test_unknown_trial_says_so(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/trials/999")
