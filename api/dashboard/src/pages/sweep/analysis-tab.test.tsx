@@ -5,7 +5,7 @@ import { axisView, pointsOf } from "../../charts/fixture";
 import type { Points } from "../../charts/trial-columns";
 import { showWithService, stubSize } from "../../testing/component-test-setup";
 import { pick } from "../../testing/pick";
-import { AnalysisTab } from "./analysis-tab";
+import { AnalysisTab, withoutResult } from "./analysis-tab";
 
 const POINTS = pointsOf(
   { value: [0.5, 0.25, 0.75], "params.lr": [0.1, 0.2, 0.3], "params.width": [16, 32, 64], "params.depth": [1, 2, 3] },
@@ -141,6 +141,13 @@ test("trials without a result are counted", async () => {
   const columns = { ...POINTS.columns, value: [0.5, null, null], state: ["finished", "failed", "pruned"] };
   show({ columns });
   expect(await screen.findByText("Without a result, and not drawn: 1 pruned and 1 failed trials.")).toBeVisible();
+});
+
+test("only trials inside the brushes are counted as without a result", () => {
+  const points = pointsOf({ value: [0.5, null, null], state: ["finished", "failed", "failed"] });
+  const counted = (...inside: number[]) => withoutResult(points, "value", Uint8Array.from(inside));
+  expect(counted(1, 1, 0)).toBe("Without a result, and not drawn: 1 failed trials.");
+  expect(counted(1, 0, 0)).toBe("");
 });
 
 test("no message if all ended trials have a result", async () => {

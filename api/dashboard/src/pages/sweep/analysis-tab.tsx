@@ -83,7 +83,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
   return (
     <div className="analysis">
       <div className="analysis-head">
-        <p>{[sampleOf(drawn), withoutResult(marked, metric.key)].filter(Boolean).join(" ")}</p>
+        <p>{[sampleOf(drawn), withoutResult(marked, metric.key, linked.inside)].filter(Boolean).join(" ")}</p>
         <span className="analysis-controls">
           <MetricPicker
             label="Metric"
@@ -137,11 +137,12 @@ function sampleOf({ shown, matching }: Points): string {
   return `Showing ${formatCount(shown)} of ${formatCount(matching)} trials: the best, and an even sample of the others.`;
 }
 
-/** Tells the user how many ended trials have no value to draw: pruned and failed ones. */
-export function withoutResult(points: Points, key: string): string {
+/** Tells the user how many ended trials inside the brushes have no value to draw: pruned and failed ones. */
+export function withoutResult(points: Points, key: string, inside: Uint8Array): string {
   const [values, states] = [columnOf(points, key), columnOf(points, "state")];
   const counts = ["pruned", "failed"].flatMap(state => {
-    const count = states.filter((each, row) => each === state && typeof values[row] !== "number").length;
+    const isOne = (row: number) => inside[row] && states[row] === state && typeof values[row] !== "number";
+    const count = states.filter((_, row) => isOne(row)).length;
     return count > 0 ? [`${formatCount(count)} ${state}`] : [];
   });
   return counts.length > 0 ? `Without a result, and not drawn: ${counts.join(" and ")} trials.` : "";
