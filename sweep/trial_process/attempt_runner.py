@@ -83,8 +83,8 @@ def run(connection: socket.socket, log: int) -> int:
     assignment = greeting.assignment
     trial: Trial | None = None
     constraints: constraint_function.Evaluate | None = None
-    signal.signal(signal.SIGTERM, _on_sigterm)
     try:
+        signal.signal(signal.SIGTERM, _on_sigterm)
         _set_up_process(assignment, log)
         store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
         device = _check_device(greeting.device, assignment)
