@@ -21,11 +21,12 @@ S3         := $(BENCH_VENV)/s3
 KSERVE     := .venv/kserve
 PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-# The tests that use a database: stores, queries, audit, REST API, and what reads and writes by these. `make test` runs
-# those of tests/contract/db and of the recorder on both databases.
-DATABASE_TESTS := tests/unit/db tests/contract/api/test_tensorboard_export.py \
+# The tests that use a database: stores, queries, audit, REST API, and what reads and writes by these.
+DATABASE_TESTS := tests/unit/db tests/contract/db tests/contract/test_recorder.py \
+	tests/contract/api/test_tensorboard_export.py tests/unit/api/serve/test_standby_wake_forwarding.py \
 	tests/contract/sweep/file_store/test_file_stores.py tests/unit/api/rest tests/unit/api/cli/test_app.py \
-	$(patsubst %,tests/unit/api/cli/commands/test_%.py,db doctor ensemble ensemble_traffic_and_drift node sweep_curves \
+	tests/integration/database_programs \
+	$(patsubst %,tests/unit/api/cli/commands/test_%.py,ensemble ensemble_traffic_and_drift node sweep_curves \
 		sweep_export sweep_metadata sweep_submit trial_names) \
 	$(patsubst %,tests/unit/api/%.py,client/test_client client/test_notebook_objects client/test_public_surface \
 		gateway/test_health_routes gateway/test_inference_protocol_routes gateway/test_main http/test_authenticate_first \

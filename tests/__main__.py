@@ -22,7 +22,7 @@ ALONE = ("tests/faults/test_campaign.py", "tests/integration/test_soak.py")
 WORKERS = min(4, (os.cpu_count() or 1) + 1)
 PARALLEL = ("-n", str(WORKERS), "--dist=loadfile", "--no-loadscope-reorder")
 NOT_ALONE = tuple(f"--ignore={path}" for path in ALONE)
-FAST = {"tests": (*PARALLEL, "-m", "not slow", *NOT_ALONE)}
+FAST = {"tests": (*PARALLEL, "-m", "not slow and not postgres", *NOT_ALONE)}
 ALL = {
     "tests in parallel": (*PARALLEL, "--hypothesis-profile=thorough", *NOT_ALONE),
     "tests that run alone": ALONE,

@@ -26,7 +26,7 @@ NEEDED_BYTES = 8 << 30
 SHARING = ("tests/browser/", "tests/cluster/", "tests/integration/third_party/")
 
 # New examples in each run; in CI always the same ones, so that a result depends only on the change.
-for name, examples in (("podium", 40), ("thorough", 200)):  # `make test-all` uses `thorough`
+for name, examples in (("podium", 20), ("thorough", 200)):  # `make test-all` uses `thorough`
     settings.register_profile(name, max_examples=examples, deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
 
@@ -43,13 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip, with `--postgres`, tests that are only about SQLite, and those that would be the same as without it."""
-    if CHOSEN.postgres:
-        for item in items:
-            if item.get_closest_marker("sqlite"):
-                item.add_marker(pytest.mark.skip(reason="only with SQLite"))
-            elif item.get_closest_marker("fixed_database"):
-                item.add_marker(pytest.mark.skip(reason="the same without --postgres"))
+    """Skip, with `--postgres`, tests that are only about SQLite."""
+    for item in items:
+        if CHOSEN.postgres and item.get_closest_marker("sqlite"):
+            item.add_marker(pytest.mark.skip(reason="only with SQLite"))
 
 
 def _use_memory() -> None:

@@ -8,11 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from podium.db.schema.database import Database
 from podium.db.schema.migrate import migrate
 from podium.db.schema.sqlite_database import SqliteDatabase
 
 Prepare = Callable[[Database], None]
+
+# The parameters of a test that runs on both, the second only in `make test-postgres`.
+EACH_DATABASE = (
+    pytest.param("sqlite", marks=pytest.mark.sqlite),
+    pytest.param("postgres", marks=pytest.mark.postgres),
+)
 
 
 @dataclass

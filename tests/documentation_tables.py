@@ -1,7 +1,7 @@
 """The tables of the documentation that are lists of the product; pytest, and a process of its own that writes them.
 
 This is `python -m tests.documentation_tables`. Markers in a page enclose each.
-`tests/unit/repository/test_documentation_tables.py` compares them with the product.
+`tests/project_files/test_documentation_tables.py` compares them with the product.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.browser.stage import Stage
 from tests.visitor import Visitor, overflow_px, violations
 
 SOON_MS = 20_000.0
-SIZES = [(390, 844), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1440, 900), (2560, 1440)))]
+SIZES = [(390, 844), (1440, 900), (2560, 1440)]
 ANALYSIS = {
     *("history", "importance", "parallel-coordinates", "contour", "rank", "distribution"),
     *("slice-lr", "slice-width", "slice-optimizer", "scatter"),
@@ -128,6 +128,7 @@ def test_timeline_by_trial_grows_while_trials_run(stage: Stage, visitor: Visitor
         stage.client.cancel_sweep(sweep)
 
 
+@pytest.mark.slow  # test_every_page has the same pages, with another query
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("tab", ["analysis", "devices"])
 def test_charts_are_accessible_and_fit_at_every_size(stage: Stage, size: tuple[int, int], tab: str) -> None:

@@ -77,9 +77,8 @@ def test_chart_is_exported(stage: Stage, visitor: Visitor, tmp_path: Path, kind:
     assert saved.read_bytes().startswith(start)
 
 
-@pytest.mark.parametrize(
-    "size", [(390, 844), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1440, 900), (2560, 1440)))]
-)
+@pytest.mark.slow  # test_every_page has the same page, with another query
+@pytest.mark.parametrize("size", [(390, 844), (1440, 900), (2560, 1440)])
 def test_grid_is_accessible_and_fits_at_every_size(stage: Stage, size: tuple[int, int]) -> None:
     for theme in ("light", "dark"):
         with stage.visitor(size=size, theme=theme) as visitor:

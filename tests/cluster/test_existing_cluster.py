@@ -25,6 +25,8 @@ from tests.cluster.machines import Machine, Network
 from tests.cluster.plain_ray import PlainRay
 from tests.running_service import function_sweep, wait_for
 
+pytestmark = pytest.mark.slow
+
 IDLE_RELEASE_S = 4.0
 SCHEDULER = "podium-schedule"  # the kernel keeps 15 characters
 CPUS = 4
@@ -112,7 +114,6 @@ def _wait_until_finished(service: Service, sweep_id: int) -> None:
     service.wait_until("the sweep has finished", lambda: service.state(sweep_id) == "finished", LONG_S)
 
 
-@pytest.mark.slow
 def test_slots_that_were_released_are_opened_again(service: Service, folder: Path) -> None:
     for run_cap in (4, 1):
         service.wait_until("no slot is open", lambda: service.devices("ready") == set(), LONG_S)
@@ -120,7 +121,6 @@ def test_slots_that_were_released_are_opened_again(service: Service, folder: Pat
         _wait_until_finished(service, sweep_id)
 
 
-@pytest.mark.slow
 def test_two_services_do_not_see_each_other(
     service: Service, ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:
@@ -139,7 +139,6 @@ def test_two_services_do_not_see_each_other(
     wait_for("the processes of the killed service have ended", lambda: not _podium_processes(node))
 
 
-@pytest.mark.slow
 def test_stopped_service_leaves_nothing_on_the_cluster(
     ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:
@@ -151,7 +150,6 @@ def test_stopped_service_leaves_nothing_on_the_cluster(
     wait_for("its processes have ended", lambda: not _podium_processes(node))
 
 
-@pytest.mark.slow
 def test_restarted_scheduler_continues_its_trials(service: Service, ray: PlainRay, folder: Path) -> None:
     sweep_id = service.submit(function_sweep(folder / "code", "program:train", run_cap=4), folder)
     service.wait_until("both slots work", lambda: len(service.running(sweep_id)) == 2, LONG_S)
@@ -162,7 +160,6 @@ def test_restarted_scheduler_continues_its_trials(service: Service, ray: PlainRa
     service.wait_until("the slots are released", lambda: _actors(ray) == set())
 
 
-@pytest.mark.slow
 def test_node_with_another_version_is_not_used(ray: PlainRay, node: Machine, network: Network, folder: Path) -> None:
     about = folder / "packages" / "podium-9.0.dist-info" / "METADATA"
     about.parent.mkdir(parents=True)
@@ -186,7 +183,6 @@ def test_node_with_another_version_is_not_used(ray: PlainRay, node: Machine, net
     wide.close()
 
 
-@pytest.mark.slow
 def test_node_that_is_drained_gets_no_more_trials(
     service: Service, ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:
@@ -206,7 +202,6 @@ def test_node_that_is_drained_gets_no_more_trials(
     assert all(each.started_at > last for each in attempts if each.device.startswith("spare"))
 
 
-@pytest.mark.slow
 def test_removed_node_is_not_used_until_it_is_returned(
     ray: PlainRay, node: Machine, network: Network, folder: Path
 ) -> None:

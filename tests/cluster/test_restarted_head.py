@@ -14,6 +14,8 @@ from tests.cluster.cluster_rig import Attempt, Cluster
 from tests.cluster.machines import Machine, Network
 from tests.running_service import function_sweep, wait_for
 
+pytestmark = pytest.mark.slow
+
 WAITS = """
 import pathlib, time
 import torch
@@ -85,7 +87,7 @@ def _finish(cluster: Cluster, sweep_id: int, folder: Path) -> list[Attempt]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_trials_on_nodes_outlive_the_head(cluster: Cluster, folder: Path, number: int) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)
@@ -112,7 +114,6 @@ def test_trials_on_nodes_outlive_the_head(cluster: Cluster, folder: Path, number
         assert (cluster.folder_of(sweep_id, each) / "log").read_text().startswith("begins at 0")
 
 
-@pytest.mark.slow
 def test_trials_of_a_node_that_no_longer_waits_are_repeated(cluster: Cluster, folder: Path) -> None:
     node = cluster.join("b", slots=NODE_SLOTS, wait_s=2.0)
     sweep_id = _start_sweep(cluster, node, folder)
@@ -131,7 +132,6 @@ def test_trials_of_a_node_that_no_longer_waits_are_repeated(cluster: Cluster, fo
     assert cluster.rows(value, sweep=sweep_id)[0][0] > 0, "they continued from checkpoints"
 
 
-@pytest.mark.slow
 def test_head_with_a_damaged_store_starts_without_it(cluster: Cluster, folder: Path) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)
@@ -149,7 +149,6 @@ def test_head_with_a_damaged_store_starts_without_it(cluster: Cluster, folder: P
     _finish(cluster, sweep_id, folder)  # without the node, which needs a minute to notice that this is another cluster
 
 
-@pytest.mark.slow
 def test_clean_stop_ends_the_trials_on_nodes(cluster: Cluster, folder: Path) -> None:
     node = cluster.join_by_command("b", slots=NODE_SLOTS)
     sweep_id = _start_sweep(cluster, node, folder)

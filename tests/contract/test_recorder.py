@@ -51,7 +51,7 @@ from podium.sweep.values.running_sweep_warnings import WarningCode
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason
-from tests.databases import open_postgres, open_sqlite
+from tests.databases import EACH_DATABASE, open_postgres, open_sqlite
 from tests.memory import MemoryRecorder
 from tests.specs import spec
 
@@ -140,10 +140,10 @@ def _stored(database: Database) -> Store:
     return Store(DatabaseRecorder(database), accept, set_state, request, enqueue, take_over, database.close)
 
 
-@pytest.fixture(params=[_memory, _sqlite, _postgres], ids=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", *EACH_DATABASE])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One of the recorders, with one sweep accepted."""
-    made: Store = request.param(tmp_path)
+    made = {"memory": _memory, "sqlite": _sqlite, "postgres": _postgres}[request.param](tmp_path)
     made.open()
     yield made
     made.close()

@@ -61,7 +61,12 @@ def _assert_equal(found: Params, expected: Params) -> None:
 @pytest.mark.parametrize("goal", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("parameters", "trials"),
-    [(NUMBERS, 160), (MIXED, 160), (CONDITIONAL, 160), pytest.param(WIDE, 240, marks=pytest.mark.slow)],
+    [
+        pytest.param(NUMBERS, 160, marks=pytest.mark.slow),
+        (MIXED, 160),
+        (CONDITIONAL, 160),
+        pytest.param(WIDE, 240, marks=pytest.mark.slow),
+    ],
     ids=["numbers", "mixed", "conditional", "wide"],
 )
 def test_same_proposals_throughout_a_sweep(parameters: Any, trials: int, goal: str, optunas: Any) -> None:

@@ -20,7 +20,7 @@ EXAMPLES = ROOT / "examples" / "chapter"
 TIMEOUT_S = 240.0
 
 FAST = (
-    "cluster_spec", "data_queues", "dynamic_placement", "loading_data", "logging_placements", "pinning_across_tasks",
+    "data_queues", "dynamic_placement", "loading_data", "logging_placements", "pinning_across_tasks",
     "resource_containers",
 )  # fmt: skip
 

@@ -21,6 +21,8 @@ from tests.postgres_server import ROLE, PostgresServer, new_server
 from tests.running_service import RunningService, function_sweep, podium, wait_for
 from tests.specs import builtin_document
 
+pytestmark = pytest.mark.postgres
+
 PASSWORD = "open-sesame-7"
 NAME = "podium_service"
 

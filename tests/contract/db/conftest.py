@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from podium.db.schema.database import Database
-from tests.databases import open_postgres, open_sqlite
+from tests.databases import EACH_DATABASE, open_postgres, open_sqlite
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=EACH_DATABASE)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """A migrated database."""
     opened = open_sqlite(tmp_path / "podium.sqlite3") if request.param == "sqlite" else open_postgres()

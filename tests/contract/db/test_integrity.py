@@ -11,13 +11,13 @@ from sqlalchemy import text
 from podium.db.integrity import row_checks
 from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.values.assignment import AttemptKey
-from tests.databases import CHOSEN
+from tests.databases import CHOSEN, EACH_DATABASE
 from tests.service_rig import AT, ServiceRig
 
 METRICS = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=EACH_DATABASE)
 def service(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServiceRig]:
     """Sweep 1 is finished with trials 1 and 2 in an ensemble; in sweep 2 trial 3 is finished and 4 runs; sweep 3 has
     two objectives and the finished trial 5.

@@ -42,9 +42,12 @@ CASES = {
     "xgboost": Case("boosting", "xgboost_objective", "minimize", SKLEARN, 8, {"upper": 1e-9}),
     "lightning": Case("with_lightning", "objective", "minimize", ("lightning", "optuna"), 3, {"upper": 1e-9}),
 }
+FIRST = [
+    pytest.param(case, id=name, marks=() if name == "xgboost" else pytest.mark.slow) for name, case in CASES.items()
+]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", FIRST)
 def test_every_round_is_reported_and_objective_returns_value(
     service: RunningService, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:

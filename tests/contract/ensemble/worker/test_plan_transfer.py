@@ -56,11 +56,9 @@ def used(whole: InGraphNetwork) -> list[str]:
     ("kinds", "plan"),
     [
         *((("mlp", "mlp", "mlp"), plan) for plan in ANY_PLAN),
-        (("cnn", "cnn"), Plan.STACKED),
-        (
-            ("cnn", "cnn"),
-            Plan.RECORDED_LOOP,
-        ),  # a recording of stacked convolutions is valid for its number of rows only
+        pytest.param(("cnn", "cnn"), Plan.STACKED, marks=pytest.mark.slow),
+        # a recording of stacked convolutions is valid for its number of rows only
+        pytest.param(("cnn", "cnn"), Plan.RECORDED_LOOP, marks=pytest.mark.slow),
         (("mlp", "cnn", "mlp"), Plan.RECORDED_LOOP),
     ],
 )

@@ -17,7 +17,8 @@ from tests.specs import spec
 
 BEST = 0.8
 METRICS = [{"name": "near", "goal": "minimize"}, {"name": "far", "goal": "maximize"}]
-LEARNING = [method.name for method in METHODS.values() if method.uses_results]
+GP = pytest.param("gp", marks=pytest.mark.slow)
+LEARNING = [GP if name == "gp" else name for name, method in METHODS.items() if method.uses_results]
 
 
 def searched(method: str, **changes: Any) -> SweepSpec:
@@ -54,7 +55,7 @@ def run(search: Search, count: int) -> list[TrialPlan]:
     return found
 
 
-@pytest.mark.parametrize("method", LEARNING)
+@pytest.mark.parametrize("method", ["gp", *(name for name in LEARNING if name is not GP)])
 def test_warm_start_begins_near_best_earlier_trials(method: str) -> None:
     warm = run(Search(searched(method), earlier=evaluated_trials(40)), 8)
     cold = run(Search(searched(method)), 8)
@@ -106,7 +107,7 @@ def test_categorical_and_conditional_parameters_fail_no_method(method: str, coun
     assert len(search) == 4
 
 
-@pytest.mark.parametrize("method", ["tpe", "gp", "nsga2"])
+@pytest.mark.parametrize("method", ["tpe", GP, "nsga2"])
 def test_warm_start_with_several_objectives(method: str) -> None:
     several = searched(method, metric=None, metrics=METRICS)
     earlier = [

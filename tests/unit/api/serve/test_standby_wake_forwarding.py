@@ -17,6 +17,8 @@ from podium.sweep.runtime.component_startup_and_heartbeats import wake_component
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from tests.postgres_server import ADMIN, PostgresServer, postgres_server
 
+pytestmark = pytest.mark.postgres
+
 NAME = "wake_forwarding"
 LISTENING = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND query LIKE 'LISTEN%%'"
 

@@ -24,7 +24,7 @@ from tests.filled_databases import fill
 from tests.postgres_databases import NAME, open_separate_postgres_database
 from tests.postgres_server import postgres_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 Rows = dict[str, list[tuple[object, ...]]]
 

@@ -26,7 +26,7 @@ from podium.sweep.file_store.fsspec_folder import FsspecFolder
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.values.errors import DatabaseError, DataDirectoryError, FileStoreError
-from tests.databases import CHOSEN
+from tests.databases import CHOSEN, EACH_DATABASE
 from tests.doctor import assert_no_breaches
 from tests.filled_databases import digests
 from tests.postgres_databases import NAME
@@ -53,10 +53,10 @@ def folder(tmp_path: Path) -> Open:
     return partial(BackupRepository.open, str(tmp_path / "backup"))
 
 
-@pytest.fixture(params=["SQLite", "PostgreSQL"])
+@pytest.fixture(params=EACH_DATABASE)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both kinds of databases, also without `--postgres`; to be requested before the service."""
-    monkeypatch.setattr(CHOSEN, "postgres", request.param == "PostgreSQL")
+    """Both kinds of databases; to be requested before the service."""
+    monkeypatch.setattr(CHOSEN, "postgres", request.param == "postgres")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.filled_databases import digests, fill
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 
 def test_service_on_postgres_is_backed_up_and_restored(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError
 from tests.postgres_server import PostgresServer, postgres_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 NAME, OTHER = "podium_bound", "podium_other"
 

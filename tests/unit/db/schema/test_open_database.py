@@ -19,8 +19,6 @@ from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError
 from tests.postgres_server import postgres_server
 
-pytestmark = pytest.mark.fixed_database
-
 NAME = "podium_opened"
 
 
@@ -53,6 +51,7 @@ def url_file(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.sqlite
 def test_sqlite_is_in_the_data_directory(data: DataDirectory) -> None:
     prepare(data, None)
 
@@ -61,6 +60,7 @@ def test_sqlite_is_in_the_data_directory(data: DataDirectory) -> None:
     assert (database.name, len(_name(database))) == (str(data.database), 12)
 
 
+@pytest.mark.postgres
 def test_postgres_is_where_its_url_says(data: DataDirectory, url_file: Path) -> None:
     program = [sys.executable, "-P", "-m", "podium.db.schema.prepare_database", str(data.root), str(url_file), ""]
     done = json.loads(subprocess.run(program, capture_output=True, check=True).stdout)
@@ -72,6 +72,7 @@ def test_postgres_is_where_its_url_says(data: DataDirectory, url_file: Path) -> 
     assert not data.database.exists()
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize(("sends_heartbeats", "of_readers", "of_writers"), [(False, "1min", "0"), (True, "20s", "20s")])
 def test_statements_of_components_have_time_limits_and_those_of_programs_none(
     data: DataDirectory, url_file: Path, sends_heartbeats: bool, of_readers: str, of_writers: str
@@ -91,6 +92,7 @@ def _limits(database: Database) -> tuple[str, str]:
     return found
 
 
+@pytest.mark.postgres
 def test_component_does_not_open_another_schema(data: DataDirectory, url_file: Path) -> None:
     prepare(data, url_file)
     postgres_server().execute("UPDATE alembic_version SET version_num = '0099'", NAME)

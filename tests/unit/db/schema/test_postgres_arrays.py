@@ -17,7 +17,7 @@ from podium.db.schema.postgres_database import PostgresDatabase
 from podium.sweep.values.errors import DatabaseError
 from tests.postgres_server import postgres_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 NAME = "podium_arrays"
 

@@ -18,7 +18,7 @@ from podium.sweep.runtime import fail_points
 from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.postgres_server import ADMIN, PostgresServer, new_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 NAME = "podium_restarts"
 

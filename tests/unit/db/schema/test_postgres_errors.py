@@ -8,7 +8,7 @@ import pytest
 from podium.db.schema.postgres_errors import is_gone, refusal, where
 from podium.sweep.values.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 CASES = [
     (psycopg.errors.DiskFull, StorageFullError, "the disk of its server is full"),

@@ -20,7 +20,7 @@ from tests.databases import open_sqlite
 from tests.described_schemas import described
 from tests.postgres_server import PostgresServer, postgres_server
 
-pytestmark = pytest.mark.fixed_database
+pytestmark = pytest.mark.postgres
 
 NAME = "podium_schema"
 

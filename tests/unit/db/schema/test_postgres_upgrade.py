@@ -21,6 +21,8 @@ from tests.described_schemas import described
 from tests.postgres_server import PostgresServer, postgres_server
 from tests.recorded_schemas import postgres_recorded, restore_postgres
 
+pytestmark = pytest.mark.postgres
+
 NAME = "podium_upgrade"
 Content = dict[str, list[tuple[Any, ...]]]
 

@@ -1,6 +1,6 @@
 """The registry of search methods is complete: each method has a builder, and each list derives from the registry.
 
-The tables of the documentation are compared in `tests/unit/repository/test_documentation_tables.py`.
+The tables of the documentation are compared in `tests/project_files/test_documentation_tables.py`.
 """
 
 from __future__ import annotations

@@ -277,8 +277,9 @@ def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
     )
 
 
+FAST = {"hyperband": METHODS, **{kind: ["tpe"] for kind in ("asha", "median", "wilcoxon", "none")}}
 REBUILT = [
-    pytest.param(method, kind, marks=() if method == "tpe" or kind == "hyperband" else pytest.mark.slow)
+    pytest.param(method, kind, marks=() if method in FAST.get(kind, ()) else pytest.mark.slow)
     for method in METHODS
     for kind in RULES
 ]

@@ -1,4 +1,4 @@
-"""Parameter importance, computed in the test's process, and once in a separate process."""
+"""Parameter importance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from podium.api.rest.sweeps.importance_process import AnalysisError, compute_in_subprocess
 from podium.sweep.studies.parameter_importance import compute_importances
 
 PARAMETERS = {
@@ -81,9 +80,3 @@ def test_indistinct_trials_are_rejected_with_reason(change: dict[str, Any], word
     asked["trials"] = [{**trial, **change} for trial in asked["trials"]]
     with pytest.raises(ValueError, match=words):
         compute_importances(asked)
-
-
-def test_separate_process_gives_same_importances() -> None:
-    assert compute_in_subprocess(document(trials=12)) == compute_importances(document(trials=12))
-    with pytest.raises(AnalysisError, match="all trials have the same value"):
-        compute_in_subprocess({"parameters": {}, "trials": [{"params": {}, "value": 1.0}] * 2})

@@ -184,7 +184,6 @@ def test_each_objective_is_a_column(client: TestClient, service: ServiceRig) -> 
     assert (columns["constraints.latency"], columns["violated"]) == ([1.0], [True])
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 500])
 @pytest.mark.parametrize(
     ("sort", "expected"),
     [
@@ -208,9 +207,10 @@ def test_each_objective_is_a_column(client: TestClient, service: ServiceRig) -> 
     ],
 )
 def test_pages_in_any_order_contain_every_trial_once(
-    client: TestClient, service: ServiceRig, sweep_id: int, sort: str, expected: list[int], limit: int
+    client: TestClient, service: ServiceRig, sweep_id: int, sort: str, expected: list[int]
 ) -> None:
-    assert numbers(client, sweep_id, sort=sort, limit=limit) == expected
+    for limit in (1, 2, 3, 500):
+        assert numbers(client, sweep_id, sort=sort, limit=limit) == expected, limit
     offset = client.get(f"{URL}/{sweep_id}/table", params={"sort": sort, "offset": 2, "limit": 3}).json()
     assert offset["columns"]["number"] == expected[2:5]
 

@@ -31,7 +31,7 @@ def test_all_runs_every_test_in_one_of_its_parts() -> None:
     assert all((ROOT / path).is_file() for path in alone)
 
 
-def test_only_slow_tests_are_deselected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_tests_and_those_of_a_server_are_deselected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Sequence[str]] = []
 
     def record(arguments: Sequence[str]) -> int:
@@ -41,7 +41,7 @@ def test_only_slow_tests_are_deselected_by_default(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(whole, "pytest", record)
     assert whole.main([]) == 0
     (call,) = calls
-    assert call[call.index("-m") + 1] == "not slow"
+    assert call[call.index("-m") + 1] == "not slow and not postgres"
 
 
 @pytest.mark.parametrize(("answers", "status"), [([0, 0], 0), ([1, 0], 1), ([0, 1], 1), ([1, 5], 1)])

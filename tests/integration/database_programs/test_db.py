@@ -157,7 +157,7 @@ def url_file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.sqlite
+@pytest.mark.postgres
 def test_copy_to_postgres_and_back(podium: Podium, data: DataDirectory, url_file: Path, tmp_path: Path) -> None:
     database = SqliteDatabase(data.database)
     _add_event(database)
@@ -171,6 +171,7 @@ def test_copy_to_postgres_and_back(podium: Podium, data: DataDirectory, url_file
     assert _events(DataDirectory(tmp_path / "back").database) == 1
 
 
+@pytest.mark.postgres
 def test_copy_during_a_service_is_refused(podium: Podium, data: DataDirectory, url_file: Path) -> None:
     with FileLock(data.service_lock):
         code, _, err = podium("db", "copy", "to-postgres", "--data-dir", data.root, "--database-url-file", url_file)
@@ -178,6 +179,7 @@ def test_copy_during_a_service_is_refused(podium: Podium, data: DataDirectory, u
     assert err.startswith(f"a service is already running on {data.root}; stop it before a copy")
 
 
+@pytest.mark.postgres
 def test_copy_reads_the_url_from_the_environment(
     podium: Podium, data: DataDirectory, url_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +266,7 @@ def on_postgres(url_file: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return url_file.read_text()
 
 
+@pytest.mark.postgres
 def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
     from podium.db.schema.postgres_database import PostgresDatabase
     from tests.postgres_databases import NAME
@@ -293,6 +296,7 @@ def test_postgres_is_upgraded_backed_up_and_restored(podium: Podium, on_postgres
     assert code == 3 and err.startswith("pg_restore failed: ")
 
 
+@pytest.mark.postgres
 def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
     from podium.db.schema.postgres_database import PostgresDatabase
     from tests.postgres_databases import NAME
@@ -321,6 +325,7 @@ def test_postgres_is_checked(podium: Podium, on_postgres: str, tmp_path: Path) -
     assert any("finished with value none" in problem for problem in json.loads(out)["problems"])
 
 
+@pytest.mark.postgres
 def test_backup_of_what_is_not_podiums_is_refused(podium: Podium, on_postgres: str, tmp_path: Path) -> None:
     assert on_postgres
     code, _, err = podium("db", "backup", tmp_path / "copy", "--data-dir", tmp_path)
