@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import TABS, assert_accessible, at_rest, of_sweep
+from tests.browser.pages import LOOKS, TABS, Look, assert_accessible, at_rest, of_sweep
 from tests.browser.stage import Stage
 from tests.visitor import Visitor
 
@@ -55,9 +55,12 @@ DIALOGS: Mapping[str, tuple[Paths, Callable[[Page], None]]] = {
 }
 
 
+@pytest.mark.parametrize("looks", [LOOKS[1:], pytest.param(LOOKS[:1], marks=pytest.mark.slow)], ids=["both", "wide"])
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_page_is_accessible_in_both_themes_and_all_widths(stage: Stage, visitor: Visitor, path: Paths) -> None:
-    assert_accessible(at_rest(visitor.open(path(stage))))
+def test_page_is_accessible_in_both_themes_and_all_widths(
+    stage: Stage, visitor: Visitor, path: Paths, looks: Sequence[Look]
+) -> None:
+    assert_accessible(at_rest(visitor.open(path(stage))), looks)
 
 
 @pytest.mark.parametrize(("path", "action"), DIALOGS.values(), ids=DIALOGS)

@@ -315,6 +315,7 @@ def test_deleted_database_is_not_recreated(database: SqliteDatabase) -> None:
     assert not database.path.exists()
 
 
+@pytest.mark.slow
 def test_serve_ends_when_database_is_deleted(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data") as service:
         scheduler = service.pid("scheduler")

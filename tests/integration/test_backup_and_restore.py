@@ -41,7 +41,7 @@ def test_restored_service_serves_its_trials_and_ensembles(
     backup = podium("backup", str(tmp_path / "backup"), "--data-dir", str(service.data.root), "--json")
     assert backup.returncode == 0, backup.stderr
     again = podium("backup", str(tmp_path / "backup"), "--data-dir", str(service.data.root), "--json")
-    assert json.loads(again.stdout)["copied_bytes"] < json.loads(backup.stdout)["copied_bytes"]
+    assert json.loads(again.stdout)["copied_files"] < json.loads(backup.stdout)["copied_files"]
     wanted = _predictions(service.client, ensemble_id)
     values = [trial["value"] for trial in service.client.trials(sweep_id)]
     service.client.cancel_sweep(running["id"])

@@ -219,6 +219,7 @@ def test_main_program_that_fails_before_creating_tuner_is_reported(podium: Podiu
     assert "cannot run the script: SystemExit: 2" in err and "name the search space: train.py:NAME" in err
 
 
+@pytest.mark.slow
 def test_grid_search_is_converted_to_grid(podium: Podium, tmp_path: Path) -> None:
     text = """
         from ray import tune

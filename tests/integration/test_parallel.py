@@ -49,7 +49,7 @@ def joined_batches(replicas: int, steps: int = data_parallel.STEPS) -> list[tupl
     return [(torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])) for parts in each]
 
 
-@pytest.mark.parametrize("options", [["sync"], ["spares", "spares=0"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["sync"], pytest.param(["spares", "spares=0"], marks=SLOW)], ids=" ".join)
 def test_a_step_equals_one_process_over_the_concatenated_batch(options: list[str]) -> None:
     found = printed("data_parallel.py", 2, *options)
     curve, loss = one_process(joined_batches(2))
@@ -71,7 +71,7 @@ def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str])
     assert found[0]["final"] == pytest.approx(curve[-1], abs=0.05)
 
 
-@pytest.mark.parametrize("options", [["sync"], pytest.param(["spares", "spares=1"], marks=SLOW)], ids=" ".join)
+@pytest.mark.parametrize("options", [pytest.param(["sync"], marks=SLOW), ["spares", "spares=1"]], ids=" ".join)
 def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str]) -> None:
     first, second = printed("data_parallel.py", 2, *options, "normalized")
     assert first["own buffers"] != second["own buffers"]
@@ -172,7 +172,9 @@ def test_the_process_group_is_not_destroyed_with_the_network() -> None:
     assert printed("dropped_network.py", 1) == [0]
 
 
-@pytest.mark.parametrize("served", [True, False], ids=["store of the launcher", "store of rank 0"])
+@pytest.mark.parametrize(
+    "served", [pytest.param(True, marks=SLOW), False], ids=["store of the launcher", "store of rank 0"]
+)
 def test_ranks_join_again(served: bool) -> None:
     with running_ranks([PROGRAMS / "joining.py", "100", "3"], 2, served=served) as running:
         results = running.results()
@@ -181,6 +183,7 @@ def test_ranks_join_again(served: bool) -> None:
         assert each.output == f"{rank} 2 0.5 cpu\n" * 3
 
 
+@SLOW
 def test_ranks_of_torchrun_join() -> None:
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / "joining.py", "60"]
     process = subprocess.Popen(

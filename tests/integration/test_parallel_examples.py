@@ -23,9 +23,8 @@ def accuracy(output: str) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize(
-    "mode", ["sync", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("spares", "async"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sync", "spares", "async"])
 def test_replicas_learn_the_digits(mode: str) -> None:
     (first, *others) = run_ranks([EXAMPLES / "data_parallel.py", mode, "--steps", "200"], 2)
     assert accuracy(first.output) > LEARNED

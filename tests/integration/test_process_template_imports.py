@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BROKEN = "raise RuntimeError('triton needs a newer driver')\n"
 PROGRAM = """
 from podium.sweep.process_template import template_process
@@ -33,6 +35,7 @@ def test_template_warms_up_without_the_compiler_and_says_once_why(tmp_path: Path
     assert "RuntimeError: triton needs a newer driver" in said and "optimizers" in said
 
 
+@pytest.mark.slow
 def test_template_with_a_thread_refuses_to_serve_since_fork_would_lose_it(tmp_path: Path) -> None:
     done = _run(THREAD + PROGRAM, tmp_path)
     assert (done.returncode, done.stdout) == (1, "")

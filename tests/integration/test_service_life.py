@@ -254,8 +254,8 @@ def test_second_service_on_same_directory_is_refused(lasting: AuditedService, tm
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"this is no database at all, but somebody's notes", "is not a database"),
-        pytest.param(b"SQLite format 3\0" + b"\xff" * 5000, "is damaged", marks=pytest.mark.slow),
+        pytest.param(b"this is no database at all, but somebody's notes", "is not a database", marks=pytest.mark.slow),
+        (b"SQLite format 3\0" + b"\xff" * 5000, "is damaged"),
     ],
 )
 def test_foreign_database_file_is_left_unchanged(tmp_path: Path, content: bytes, says: str) -> None:

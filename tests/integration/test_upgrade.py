@@ -97,7 +97,10 @@ def assert_newer(message: str) -> None:
     assert "install the version of Podium that wrote it, or restore the copy made before its upgrade: rm -f " in message
 
 
-@pytest.mark.parametrize("command", [("serve", "--port", "0", "--gateway-port", "0"), ("db", "upgrade"), ("doctor",)])
+SERVE = pytest.param(("serve", "--port", "0", "--gateway-port", "0"), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("command", [SERVE, ("db", "upgrade"), ("doctor",)])
 def test_database_of_a_newer_version_is_refused_unchanged(newer: DataDirectory, command: tuple[str, ...]) -> None:
     before = newer.database.read_bytes()
     done = podium(*command, "--data-dir", str(newer.root))

@@ -70,9 +70,9 @@ def test_script_receives_sampled_values_as_arguments(slot: SlotDriver) -> None:
 @pytest.mark.parametrize(
     ("what", "objectives", "values"),
     [
-        ("sets_summary", ("score", "best"), (0.25, 5.0)),
+        pytest.param("sets_summary", ("score", "best"), (0.25, 5.0), marks=pytest.mark.slow),
         ("defines_metric", ("score", "score.max"), (3.0, 3.0)),
-        ("is_disabled", ("score",), (0.25,)),
+        pytest.param("is_disabled", ("score",), (0.25,), marks=pytest.mark.slow),
         ("starts_a_child", ("score", "nested.loss"), (2.25, 1 / 3)),
         ("logs_many", ("score", "metric 5"), (0.25, 7.0)),
     ],
