@@ -17,7 +17,9 @@ DEV   := .venv/.installed-dev
 BENCH_VENV := .venv-bench
 BENCHED    := $(BENCH_VENV)/.installed
 BENTOML    := $(BENCH_VENV)/bentoml
-S3         := $(BENCH_VENV)/s3
+STORES     := $(BENCH_VENV)/object-stores
+AZURITE    := $(BENCH_VENV)/azurite
+AZURITE_VERSION := 3.37.0
 KSERVE     := .venv/kserve
 PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
@@ -54,7 +56,7 @@ help:
 	@echo 'make test     the tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make test-all  the slow tests as well: longer campaigns, full disks, every example, test-extras and kserve'
 	@echo 'make test-postgres  the tests that use a database on PostgreSQL instead of SQLite, and a standby (as root)'
-	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve], the other peers and an S3 server, in .venv-bench'
+	@echo 'make test-extras  what needs ray[default], ray[tune], ray[serve], the other peers and emulators of object stores, in .venv-bench'
 	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
@@ -90,13 +92,13 @@ test-postgres: $(DEV)
 		tests/cluster/test_standby.py tests/integration/test_service_on_postgres.py tests/integration/test_ensemble_life.py \
 		tests/integration/test_events_stream.py tests/faults/test_postgres_campaign.py $(DATABASE_TESTS)
 
-test-extras: $(BENCHED) $(BENTOML)/.installed $(S3)/.installed
+test-extras: $(BENCHED) $(BENTOML)/.installed $(STORES)/.installed $(AZURITE)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'
 	@$(BENCH_VENV)/bin/python -m pytest tests/integration/test_ray_exposure.py \
 		tests/integration/test_benchmarks.py::test_ensembles_run_against_peers \
 		tests/integration/test_benchmarks_peers.py
-	@$(S3)/bin/python -c 'import moto, s3fs'
-	@$(S3)/bin/python -m pytest tests/contract/sweep/file_store
+	@$(STORES)/bin/python -c 'import adlfs, gcp_storage_emulator, gcsfs, moto, s3fs'
+	@$(STORES)/bin/python -m pytest tests/contract/sweep/file_store
 
 kserve: $(DEV) $(KSERVE)/.installed
 	@PODIUM_KSERVE_PYTHON=$(KSERVE)/bin/python $(BIN)/python -m pytest tests/integration/third_party/test_inference.py
@@ -189,11 +191,19 @@ $(BENTOML)/.installed: benchmarks/bentoml-requirements.txt $(BENCHED)
 	@$(BENTOML)/bin/python -m pip --disable-pip-version-check install -qq --no-deps -r $<
 	@touch $@
 
-$(S3)/.installed: tests/s3-requirements.txt $(DEV)
-	@echo 'Installing s3fs and an S3 server in an environment of their own.'
-	@$(BIN)/python -m venv --clear --without-pip $(S3)
-	@{ $(BIN)/python $(PURELIB) && echo "$(CURDIR)/src"; } > "$$($(S3)/bin/python $(PURELIB))/podium-dev.pth"
-	@$(BIN)/python -m pip --disable-pip-version-check --python $(S3)/bin/python install -qq --no-deps -r $<
+$(STORES)/.installed: tests/object-store-requirements.txt $(DEV)
+	@echo 'Installing the packages and emulators of object stores in an environment of their own.'
+	@$(BIN)/python -m venv --clear --without-pip $(STORES)
+	@{ $(BIN)/python $(PURELIB) && echo "$(CURDIR)/src"; } > "$$($(STORES)/bin/python $(PURELIB))/podium-dev.pth"
+	@$(BIN)/python -m pip --disable-pip-version-check --python $(STORES)/bin/python install -qq --no-deps -r $<
+	@touch $@
+
+# An emulator of Azure's blob storage; without npm, its tests are skipped.
+$(AZURITE)/.installed: Makefile
+	@mkdir -p $(AZURITE)
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-audit --no-fund --prefix $(AZURITE) azurite@$(AZURITE_VERSION); \
+	else echo 'Azurite is not installed, since there is no npm: az:// is not tested.'; fi
 	@touch $@
 
 $(NPM_DONE): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json $(DASHBOARD)/.npmrc

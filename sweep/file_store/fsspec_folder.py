@@ -100,7 +100,7 @@ class FsspecFolder:
         try:
             self._try(f"write {name}", self._write, self._path(name), content)
         except FileNotFoundError as error:
-            raise FileStoreError(f"{self.name}: cannot write {name}: {error}") from error
+            raise FileStoreError(f"{self.name}: cannot write {name}: {self._missing(error)}") from error
 
     def remove(self, name: str) -> None:
         """Remove an object, in a file system with the folders that are empty then. Raises `FileNotFoundError`."""
@@ -128,7 +128,7 @@ class FsspecFolder:
                 self._filesystem.put_file(str(path), target)
             arrived = int(self._filesystem.info(target)["size"])
         except FileNotFoundError as error:
-            raise FileStoreError(str(error) or "there is no such bucket") from error
+            raise self._missing(error, path) from error
         except OSError as error:
             if error.errno not in _FULL:
                 raise
@@ -137,6 +137,11 @@ class FsspecFolder:
         if arrived != size:
             self._filesystem.rm_file(target)
             raise FileStoreError(f"{arrived} bytes arrived instead of {size}")
+
+    def _missing(self, error: FileNotFoundError, source: Path | None = None) -> FileStoreError:
+        """Why an object could not be written. Packages describe a missing bucket differently, some only by its URL."""
+        of_bucket = not self.is_local and (source is None or source.exists())
+        return FileStoreError(f"there is no such bucket or container: {error}" if of_bucket else str(error))
 
     def _move(self, path: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

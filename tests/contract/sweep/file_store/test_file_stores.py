@@ -21,7 +21,7 @@ from podium.sweep.file_store.local_store import LocalFileStore
 from podium.sweep.file_store.object_store import ObjectFileStore
 from podium.sweep.file_store.object_store_url import ArtifactUrl
 from podium.sweep.values.errors import BadRequestError, DamagedFileError, FileStoreError, MissingFileError
-from tests.contract.sweep.file_store.s3_server import s3_bucket
+from tests.contract.sweep.file_store.object_store_servers import EMULATORS, new_folder
 from tests.service_rig import ServiceRig, nonce
 
 NODE_DEVICE = "b:cpu-0"
@@ -44,7 +44,7 @@ class Stored:
         return self.service.data.relative(self.service.data.attempt(self.sweep_id, 0, 1, nonce(0))) + f"/{name}"
 
 
-@pytest.fixture(params=["local", "head", "file", "direct", "memory", "s3"])
+@pytest.fixture(params=["local", "head", "file", "direct", "memory", *EMULATORS])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     service = ServiceRig(tmp_path / "head")
     sweep_id = service.sweep()
@@ -66,7 +66,7 @@ def _store(name: str, service: ServiceRig, folder: Path, stack: contextlib.ExitS
         root = f"/{folder.name}-{secrets.token_hex(4)}"
         stack.callback(lambda: memory.rm(root, recursive=True) if memory.exists(root) else None)
         return ObjectFileStore(memory, root, name="memory://", patience_s=0.0)
-    url = ArtifactUrl.parse(stack.enter_context(s3_bucket()) if name == "s3" else f"file://{folder}/objects")
+    url = ArtifactUrl.parse(stack.enter_context(new_folder(name)) if name in EMULATORS else f"file://{folder}/objects")
     objects = ObjectFileStore.open(url, patience_s=0.0)
     return DirectFileStore(head, objects) if name == "direct" else objects
 

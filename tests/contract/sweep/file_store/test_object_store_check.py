@@ -1,4 +1,4 @@
-"""The check of an S3 store at the start of a service and of a node, with credentials from a file."""
+"""The check of an object store at the start of a service and of a node, with credentials from a file."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ import pytest
 
 from podium.sweep.file_store.object_store_check import ObjectStoreCheck
 from podium.sweep.values.errors import ServiceError
-from tests.contract.sweep.file_store.s3_server import s3_bucket
+from tests.contract.sweep.file_store.object_store_servers import EMULATORS, new_folder
 
 SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 @pytest.fixture
 def bucket() -> Iterator[str]:
-    with s3_bucket() as url:
+    with new_folder("s3") as url:
         yield url
 
 
-def test_head_and_node_use_the_same_folder(bucket: str) -> None:
-    ObjectStoreCheck(bucket, "", "one", is_head=True).run()
-    ObjectStoreCheck(bucket, "", "one", is_head=False).run()
+@pytest.fixture(params=EMULATORS)
+def folder(request: pytest.FixtureRequest) -> Iterator[str]:
+    with new_folder(request.param) as url:
+        yield url
+
+
+def test_head_and_node_use_the_same_folder(folder: str) -> None:
+    ObjectStoreCheck(folder, "", "one", is_head=True).run()
+    ObjectStoreCheck(folder, "", "one", is_head=False).run()
     with pytest.raises(ServiceError, match="another service"):
-        ObjectStoreCheck(bucket, "", "two", is_head=True).run()
+        ObjectStoreCheck(folder, "", "two", is_head=True).run()
 
 
-def test_missing_bucket_is_named(bucket: str) -> None:
-    with pytest.raises(ServiceError, match=r"s3://podium-no-such-bucket/x: cannot write .*bucket does not exist"):
-        ObjectStoreCheck("s3://podium-no-such-bucket/x", "", "one", is_head=True).run()
+def test_missing_bucket_is_named(folder: str) -> None:
+    missing = f"{folder.partition('://')[0]}://podium-no-such-bucket/x"
+    with pytest.raises(ServiceError, match=rf"{missing}: cannot write .*: there is no such bucket or container"):
+        ObjectStoreCheck(missing, "", "one", is_head=True).run()
 
 
 def test_credentials_come_from_the_file(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
