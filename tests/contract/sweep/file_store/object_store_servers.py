@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -83,10 +84,7 @@ def _start_moto() -> dict[str, str]:
 
 @functools.cache
 def _start_gcs() -> dict[str, str]:
-    from gcp_storage_emulator.server import create_server
-
-    port = _free_port()
-    create_server("127.0.0.1", port, in_memory=True).start()
+    port = _serve([sys.executable, "-m", "gcp_storage_emulator", "start", "--in-memory"], "--host", "--port")
     # The emulator lacks the API by which gcsfs asks for the kind of a bucket; it would look for credentials for that.
     return {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
 
@@ -95,11 +93,8 @@ def _start_gcs() -> dict[str, str]:
 def _start_azurite() -> dict[str, str]:
     if not AZURITE.exists():
         pytest.skip("Azurite is not installed; `make test-extras` installs it where npm is")
-    port = _free_port()
     options = ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
-    process = subprocess.Popen([AZURITE, "--blobHost", "127.0.0.1", "--blobPort", str(port), *options])
-    atexit.register(process.terminate)
-    _wait_for(port)
+    port = _serve([str(AZURITE), *options], "--blobHost", "--blobPort")
     endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
     parts = {"DefaultEndpointsProtocol": "http", "AccountName": ACCOUNT, "AccountKey": ACCOUNT_KEY}
     connection = ";".join(f"{name}={value}" for name, value in {**parts, "BlobEndpoint": endpoint}.items())
@@ -117,6 +112,19 @@ def _filesystem(protocol: str) -> Any:
     import fsspec
 
     return fsspec.filesystem(protocol, skip_instance_cache=True)
+
+
+def _serve(command: Sequence[str], host_option: str, port_option: str) -> int:
+    """Start a server that ends with this process; returns its port when it listens."""
+    port = _free_port()
+    process = subprocess.Popen(
+        [*command, host_option, "127.0.0.1", port_option, str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(process.terminate)
+    _wait_for(port)
+    return port
 
 
 def _free_port() -> int:
