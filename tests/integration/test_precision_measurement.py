@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Callable
 from copy import deepcopy
@@ -33,6 +34,7 @@ from tests.networks import CPU
 FLOAT32, BFLOAT16, INT8 = Precision.FLOAT32, Precision.BFLOAT16, Precision.INT8
 DATA = {"name": "digits"}
 SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0}
+M_MMAP_THRESHOLD = -3  # of mallopt(3): larger blocks get pages of their own
 
 
 def trained(folder: Path, layers: Callable[[], nn.Sequential] | None = None, *, hidden: int = 64) -> ModelFile:
@@ -63,6 +65,7 @@ def request(file: ModelFile, *precisions: Precision, **about: object) -> Measure
 
 
 def test_trained_network_is_as_good_in_int8_with_a_quarter_of_the_bytes(tmp_path: Path) -> None:
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 128 << 10)  # glibc raises it when the process frees larger blocks
     file = trained(tmp_path, hidden=512)  # its largest matrix has pages of its own
     found = measure(request(file))
     base, other = found.figures
@@ -73,9 +76,7 @@ def test_trained_network_is_as_good_in_int8_with_a_quarter_of_the_bytes(tmp_path
     assert abs(other.loss - base.loss) < 0.1 * base.loss
     assert other.weights_bytes < 0.27 * base.weights_bytes
     assert base.weights_bytes == 4 * (64 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10) + 2 * 4
-    assert (
-        base.process_bytes is not None and base.process_bytes >= 0.5 * base.weights_bytes
-    )  # this process reuses memory
+    assert base.process_bytes is not None and base.process_bytes >= 0.8 * base.weights_bytes
     assert all(len(one.p50_us) == 2 and min(one.p50_us) > 0 for one in found.figures)
 
 

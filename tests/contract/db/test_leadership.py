@@ -311,7 +311,7 @@ _STEPS = st.lists(
 
 
 @given(steps=_STEPS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whoever_writes_is_the_last_that_took_the_lease(database: Database, steps: list[Step]) -> None:
     """Three contenders that renew, write as schedulers, are suspended with what they know, and stop, in any order."""
     with database.write() as connection:

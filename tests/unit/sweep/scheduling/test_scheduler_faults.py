@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.lifecycle.scheduler_messages import Stop
@@ -250,6 +250,7 @@ _FAULTS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(faults=_FAULTS, run_cap=st.integers(1, 6))
 def test_sweep_ends_with_exactly_run_cap_trials_after_any_faults(faults: list[tuple[str, int]], run_cap: int) -> None:
     """The fake slots fail the test if two attempts run on one device, or one trial on two devices."""

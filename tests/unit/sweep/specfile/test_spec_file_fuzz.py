@@ -48,9 +48,7 @@ PARAMETER = st.dictionaries(
     VALUES | st.sampled_from(["normal", "q_uniform", "log_uniform", "beta", "grid", "hyperband"]),
     max_size=4,
 )
-FOLDER_SHARED = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=3 * settings().max_examples
-)
+FOLDER_SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 
 
 def _read(file: Path) -> None:
