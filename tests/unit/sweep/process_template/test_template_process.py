@@ -21,8 +21,9 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
-    """The reading and the writing end; a test closes the writing end."""
+    """The reading end, which does not wait, and the writing end, which a test closes."""
     reading, writing = os.pipe()
+    os.set_blocking(reading, False)
     yield reading, writing
     os.close(reading)
 
