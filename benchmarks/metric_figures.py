@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks import generated_sweep
 from podium.api.rest.schemas.plain_value_response import json_response
 from podium.db.queries import chart_points, trial_table
+from podium.db.queries.chart_points import Part
 from podium.db.queries.metric_column_expressions import parse_figures
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.queries.trial_table import Window
@@ -33,6 +34,7 @@ from podium.sweep.values.assignment import AttemptKey
 
 TRIALS, METRICS = 10_000, 200
 REPETITIONS = 7
+DIGITS = 5  # that the dashboard requests
 WRITE_S = 3.0  # of processor time
 NAMES = [f"group{number % 10}/layer_{number:03d}.norm" for number in range(METRICS)]
 
@@ -59,11 +61,13 @@ def read_costs(path: Path) -> None:
             wanted = Window(limit=limit, metrics=metrics, **window)  # type: ignore[arg-type]
             return bytes(json_response(asdict(trial_table.window(connection, sweep_id, wanted))).body)
 
-    def points(*metrics: str) -> bytes:
+    def points(part: Part, *metrics: str) -> bytes:
         with database.read() as connection:
             sweep = sweeps.without_counts(connection, sweep_id)
             where = filter_condition(connection, None, sweep)
-            found = chart_points.points(connection, sweep, where, TRIALS, parse_figures(metrics))
+            found = chart_points.points(
+                connection, sweep, where, TRIALS, figures=parse_figures(metrics), parts=frozenset({part}), digits=DIGITS
+            )
             return bytes(json_response({"columns": found.columns}).body)
 
     one, two, three = (NAMES[number] for number in (137, 3, 50))
@@ -76,8 +80,9 @@ def read_costs(path: Path) -> None:
         ),
         "table, 20 metrics": lambda: table([f"last({name})" for name in NAMES[:20]]),
         "table, 200 metrics, 25 rows": lambda: table([f"last({name})" for name in NAMES], limit=25),
-        "charts, no metric": points,
-        "charts, 3 metrics": lambda: points(f"min({one})", f"last({two})", f"max({three})"),
+        "charts, trials": lambda: points(Part.TRIALS),
+        "charts, 8 parameters": lambda: points(Part.PARAMETERS),
+        "charts, 3 metrics": lambda: points(Part.METRICS, f"min({one})", f"last({two})", f"max({three})"),
     }
     for name, request in requests.items():
         size, times = len(request()), []
@@ -87,7 +92,7 @@ def read_costs(path: Path) -> None:
             times.append((time.perf_counter() - began) * 1_000)
         print(
             f"{name:32} {statistics.median(times):7.1f} ms {size / 1_000:8.1f} kB, "
-            f"{len(gzip.compress(body, 5)) / 1_000:.1f} kB compressed"
+            f"{len(gzip.compress(body, 1)) / 1_000:.1f} kB compressed"
         )
     database.close()
 

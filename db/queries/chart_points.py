@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -12,6 +14,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
 from podium.db.queries.metric_column_expressions import MetricFigure
+from podium.db.queries.rounded_columns import rounded
 from podium.db.queries.trial_column_expressions import DURATION_S, RUNNING_S
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.feasible_trial_condition import FEASIBLE
@@ -59,44 +62,54 @@ _VALUES = text("""
 """)
 
 
+class Part(StrEnum):
+    """The columns that a caller may request separately."""
+
+    TRIALS = "trials"
+    PARAMETERS = "parameters"
+    METRICS = "metrics"
+
+
 @dataclass(frozen=True, slots=True)
 class Points:
     """Columns of equal length, ordered by trial number; None: no value."""
 
     matching: int  # number of matching trials
+    shown: int  # rows
+    digest: str  # equal for the same trials in the same order
     columns: Columns
-
-    @property
-    def shown(self) -> int:
-        return len(self.columns["id"])
 
 
 def points(
-    connection: Connection, sweep: SweepRow, where: Condition, most: int, figures: Sequence[MetricFigure] = ()
+    connection: Connection,
+    sweep: SweepRow,
+    where: Condition,
+    most: int,
+    figures: Sequence[MetricFigure] = (),
+    parts: frozenset[Part] = frozenset(Part),
+    digits: int | None = None,
 ) -> Points:
     """The trials that match `where`. If there are more than `most`: the best, and an even sample of the rest.
 
-    Columns are `id`, `number`, `state`, `value`, `duration_s`, `running_s`, `ended_at` (seconds since the epoch),
-    `device`, `cause`, `feasible`, `reported` (the last report of the objective, of trials without a value),
-    `params.NAME` of each parameter that a trial has, `peak_memory_mb` and `peak_gpu_memory_mb` if any trial was
-    measured, and with several objectives `values.NAME` and `pareto`: whether the trial is on the Pareto front of the
-    matching trials. A column for each of `figures` follows.
+    The columns of `trials` are `id`, `number`, `state`, `value`, `duration_s`, `running_s`, `ended_at` (seconds since
+    the epoch), `device`, `cause`, `feasible`, `reported` (the last report of the objective, of trials without a
+    value), `peak_memory_mb` and `peak_gpu_memory_mb` if any trial was measured, and with several objectives
+    `values.NAME` and `pareto`: whether the trial is on the Pareto front of the matching trials. The columns of
+    `parameters` are `params.NAME` of each parameter that a trial has, those of `metrics` are the `figures`; with
+    `digits`, the fractions of both are rounded to that number of significant digits.
     """
     matching = _ids(connection, where)
     front = _front(connection, sweep, where)
     ids = _sample(connection, sweep, where=where, matching=matching, front=front, most=most)
-    columns = _plain(connection, ids)
-    columns |= _params(connection, ids)
-    (last,) = _figures(connection, ids, [MetricFigure(Figure.LAST, sweep.metric)]).values()
-    columns["reported"] = [
-        report if value is None else None for value, report in zip(columns["value"], last, strict=True)
-    ]
-    columns |= _figures(connection, ids, figures)
-    if len(sweep.objectives) > 1:
-        columns |= _values(connection, ids, [name for name, _ in sweep.objectives])
-        on_front = set(front)
-        columns["pareto"] = [id_ in on_front for id_ in ids]
-    return Points(len(matching), columns)
+    columns: Columns = {}
+    if Part.TRIALS in parts:
+        columns |= _plain(connection, ids) | _objectives(connection, sweep, ids, frozenset(front))
+        columns["reported"] = _reported(connection, sweep, ids, columns["value"])
+    if Part.PARAMETERS in parts:
+        columns |= rounded(_params(connection, ids), digits)
+    if Part.METRICS in parts:
+        columns |= rounded(_figures(connection, ids, figures), digits)
+    return Points(len(matching), len(ids), blake2b(orjson.dumps(ids), digest_size=8).hexdigest(), columns)
 
 
 def distributions(connection: Connection, sweep_id: int) -> dict[str, dict[str, Any]]:
@@ -120,6 +133,22 @@ def _plain(connection: Connection, ids: Sequence[int]) -> Columns:
     peaks = {name: [megabytes(row[place]) for row in rows] for place, name in enumerate(_PEAKS, len(_PLAIN_COLUMNS))}
     measured = {name: column for name, column in peaks.items() if any(peak is not None for peak in column)}
     return columns | {"feasible": [bool(feasible) for feasible in columns["feasible"]]} | measured
+
+
+def _objectives(connection: Connection, sweep: SweepRow, ids: Sequence[int], front: frozenset[int]) -> Columns:
+    """With several objectives, their values and the Pareto front; else nothing."""
+    if len(sweep.objectives) == 1:
+        return {}
+    values = _values(connection, ids, [name for name, _ in sweep.objectives])
+    return values | {"pareto": [id_ in front for id_ in ids]}
+
+
+def _reported(connection: Connection, sweep: SweepRow, ids: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """The last report of the objective, of trials without a value."""
+    without = [id_ for id_, value in zip(ids, values, strict=True) if value is None]
+    (last,) = _figures(connection, without, [MetricFigure(Figure.LAST, sweep.metric)]).values()
+    reports = iter(last)
+    return [next(reports) if value is None else None for value in values]
 
 
 def _params(connection: Connection, ids: Sequence[int]) -> Columns:

@@ -3775,6 +3775,12 @@ export interface components {
             scale: string;
         };
         /**
+         * Part
+         * @description The columns that a caller may request separately.
+         * @enum {string}
+         */
+        Part: "trials" | "parameters" | "metrics";
+        /**
          * PlacedMemberView
          * @description A member of an ensemble on a device.
          */
@@ -3870,11 +3876,11 @@ export interface components {
          * PointsView
          * @description Trials as columns: each list has one entry per trial, in order of their numbers.
          *
-         *     Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
-         *     `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
-         *     `feasible`, `params.NAME`, and the requested figures of metrics; if trials were measured, `peak_memory_mb` and
-         *     `peak_gpu_memory_mb`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on the
-         *     Pareto front of those that match.
+         *     Columns of the part `trials`: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a
+         *     value), `duration_s`, `running_s` (without the time between attempts), `ended_at` (seconds since the epoch),
+         *     `device`, `cause`, `feasible`; if trials were measured, `peak_memory_mb` and `peak_gpu_memory_mb`; with several
+         *     objectives also `values.NAME` and `pareto`, which is true for the trials on the Pareto front of those that match.
+         *     Of the part `parameters`: `params.NAME`. Of the part `metrics`: the requested figures of metrics.
          */
         PointsView: {
             /** Axes */
@@ -3883,6 +3889,8 @@ export interface components {
             columns: {
                 [key: string]: (string | number | boolean | null)[];
             };
+            /** Digest */
+            digest: string;
             /** Matching */
             matching: number;
             /** Objectives */
@@ -7932,8 +7940,14 @@ export interface operations {
                 max?: number;
                 /** @description figures of metrics, such as `min(val/loss)`: last, min, max, last_step, min_step, max_step or non_finite; may be repeated */
                 metrics?: string[] | null;
+                /** @description only these columns; may be repeated */
+                part?: components["schemas"]["Part"][] | null;
+                /** @description significant digits of parameters and figures; default: all */
+                digits?: number | null;
             };
-            header?: never;
+            header?: {
+                "accept-encoding"?: string;
+            };
             path: {
                 sweep_id: number;
             };

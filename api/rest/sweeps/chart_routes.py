@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from podium.api.http.authentication import viewer
 from podium.api.http.route_dependencies import RowId, context
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import View
-from podium.api.rest.schemas.plain_value_response import json_response
+from podium.api.rest.schemas.plain_value_response import compressed, json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import chart_points, learning_curves
+from podium.db.queries.chart_points import Part
 from podium.db.queries.metric_column_expressions import parse_figures
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import metrics as metric_points
@@ -31,17 +32,18 @@ MAX_CURVES = 300
 class PointsView(View):
     """Trials as columns: each list has one entry per trial, in order of their numbers.
 
-    Columns: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a value), `duration_s`,
-    `running_s` (without the time between attempts), `ended_at` (seconds since the epoch), `device`, `cause`,
-    `feasible`, `params.NAME`, and the requested figures of metrics; if trials were measured, `peak_memory_mb` and
-    `peak_gpu_memory_mb`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on the
-    Pareto front of those that match.
+    Columns of the part `trials`: `id`, `number`, `state`, `value`, `reported` (the last report of a trial without a
+    value), `duration_s`, `running_s` (without the time between attempts), `ended_at` (seconds since the epoch),
+    `device`, `cause`, `feasible`; if trials were measured, `peak_memory_mb` and `peak_gpu_memory_mb`; with several
+    objectives also `values.NAME` and `pareto`, which is true for the trials on the Pareto front of those that match.
+    Of the part `parameters`: `params.NAME`. Of the part `metrics`: the requested figures of metrics.
     """
 
     matching: int
     shown: int  # at most `max`: the best 1,000 and an even sample of the others
+    digest: str  # parts with the same digest have the same trials in the same order
     objectives: list[Metric]
-    axes: list[AxisView]
+    axes: list[AxisView]  # of the parameters; empty without the part `parameters`
     columns: dict[str, list[Scalar]]
 
 
@@ -72,27 +74,34 @@ def show_points(
     filter: Filter = None,
     max: Annotated[int, Query(ge=100, le=MAX_POINTS, description="trials")] = 10_000,
     metrics: MetricFigures = None,
+    part: Annotated[list[Part] | None, Query(description="only these columns; may be repeated")] = None,
+    digits: Annotated[
+        int | None, Query(ge=3, le=17, description="significant digits of parameters and figures; default: all")
+    ] = None,
+    accept_encoding: Annotated[str, Header()] = "",
     service: ServiceContext = context,
 ) -> Response:
     """Matching trials as columns; a sample with the best trials if more than `max` match."""
     figures = parse_figures(metrics or ())
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.without_counts(connection, sweep_id)
-        found = chart_points.points(
-            connection, sweep, where=filter_condition(connection, filter, sweep), most=max, figures=figures
-        )
+        where = filter_condition(connection, filter, sweep)
+        parts = frozenset(part or Part)
+        found = chart_points.points(connection, sweep, where, max, figures=figures, parts=parts, digits=digits)
         spec = spec_from_json(sweep.spec_json)
         known = {f"params.{name}" for name in spec.parameters}
         more = any(name.startswith("params.") and name not in known for name in found.columns)
         seen = chart_points.distributions(connection, sweep_id) if more else {}
+    axes = axes_of(spec.parameters, seen) if Part.PARAMETERS in parts else []
     body = {
         "matching": found.matching,
         "shown": found.shown,
+        "digest": found.digest,
         "objectives": [metric.model_dump() for metric in spec.objectives],
-        "axes": [axis.model_dump() for axis in axes_of(spec.parameters, seen)],
+        "axes": [axis.model_dump() for axis in axes],
         "columns": found.columns,
     }
-    return json_response(body)
+    return compressed(json_response(body), accept_encoding)
 
 
 @router.get("/curves", dependencies=[viewer], response_model=CurvesView)

@@ -8,6 +8,7 @@ export function pointsOf(columns: Points["columns"], more: Partial<Points> = {})
   return {
     matching: count,
     shown: count,
+    digest: "",
     objectives: [{ name: "loss", goal: "minimize" }] as Points["objectives"],
     axes: [],
     columns: {

@@ -45,7 +45,8 @@ function start<T>(hook: () => T, importance: object = {}) {
   return renderHook(hook, { wrapper });
 }
 
-const filters = () => asked.filter(url => url.pathname.endsWith("/points")).map(url => url.searchParams.get("filter"));
+const filters = () =>
+  asked.filter(url => url.searchParams.get("part") === "trials").map(url => url.searchParams.get("filter"));
 const changes = (sweep: number) => ({
   ...{ sweeps: [], trials: { [sweep]: [1] }, devices: false, ensembles: [], evaluations: [], kinds: [] },
 });

@@ -8,6 +8,7 @@ import type { Axis } from "./axis";
 import { type Brushes, readBrushes, withoutRanges } from "./brush-filter-terms";
 import type { ImportanceView } from "./importance";
 import type { Interval } from "./lineage";
+import { fetchPoints } from "./points-in-parts";
 import { outcomeAxes, type Points, parameterAxes } from "./trial-columns";
 
 const OFTEN_MS = 1_500; // at most, while trials change
@@ -49,17 +50,9 @@ export function usePoints(
   figures: readonly string[] = [],
   enabled = true,
 ): UseQueryResult<Points> {
-  const queryKey = keys.charts(sweepId, "points", filter, ...figures);
-  const path = { sweep_id: sweepId };
   const query = useQuery({
-    queryKey,
-    queryFn: ({ signal }) =>
-      done(
-        api.GET("/api/v1/sweeps/{sweep_id}/points", {
-          params: { path, query: { filter, metrics: [...figures] } },
-          signal,
-        }),
-      ),
+    queryKey: keys.charts(sweepId, "points", filter, ...figures),
+    queryFn: ({ signal }) => fetchPoints(sweepId, filter, figures, signal),
     enabled,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
   });

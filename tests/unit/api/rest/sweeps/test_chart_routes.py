@@ -46,6 +46,45 @@ def test_points_are_columns_in_the_order_of_numbers(service: ServiceRig) -> None
     assert "pareto" not in found
 
 
+def test_parts_of_points_have_the_same_trials_and_digest(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(3):
+        service.points(service.trial(sweep_id, number, 0.5, params={"lr": 0.1}), "loss", 0.25)
+    client = service.client()
+
+    def ask(**query: Any) -> dict[str, Any]:
+        answer = client.get(f"/api/v1/sweeps/{sweep_id}/points", params={"metrics": "last(loss)", **query})
+        assert answer.headers["content-encoding"] == "gzip"
+        found: dict[str, Any] = answer.json()
+        return found
+
+    whole, trials, params, metrics = ask(), ask(part="trials"), ask(part="parameters"), ask(part="metrics")
+    parts = [trials, params, metrics]
+    assert {part["digest"] for part in parts} == {whole["digest"]}
+    assert [part["shown"] for part in parts] == [3, 3, 3]
+    assert trials["columns"] | params["columns"] | metrics["columns"] == whole["columns"]
+    assert (list(params["columns"]), list(metrics["columns"])) == (["params.lr"], ["last(loss)"])
+    assert (trials["axes"], params["axes"]) == ([], whole["axes"])
+    assert ask(part=["parameters", "metrics"])["columns"] == params["columns"] | metrics["columns"]
+    assert ask(filter="number<2")["digest"] != whole["digest"]
+    service.trial(sweep_id, 3, None)
+    assert ask(part="trials")["digest"] != whole["digest"]
+
+
+def test_digits_round_parameters_and_figures_and_not_results(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(120):
+        exact = (number + 1) / 7
+        trial_id = service.trial(sweep_id, number, exact, params={"lr": exact}, model=False)
+        service.points(trial_id, "loss", exact)
+    found = columns(service, sweep_id, digits=4, metrics="last(loss)")
+    expected = [float(f"{(number + 1) / 7:.4g}") for number in range(120)]
+    assert found["params.lr"] == expected
+    assert found["last(loss)"] == expected
+    assert found["value"] == [(number + 1) / 7 for number in range(120)]
+    assert columns(service, sweep_id)["params.lr"] == found["value"]
+
+
 def test_points_have_their_axes_and_objectives(service: ServiceRig) -> None:
     sweep_id = service.sweep(
         parameters={
