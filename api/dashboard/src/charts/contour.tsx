@@ -126,17 +126,17 @@ function legendOf(metric: Axis, counts: UnfinishedCounts, count: number): Legend
 }
 
 /** The trials, then the surface by the middles of its cells. */
-function tableOf(
+async function tableOf(
   points: Points,
   rows: readonly number[],
   [x, y, metric]: readonly [Axis, Axis, Axis],
   shares: Float64Array,
   cells: Float64Array | null,
-): Rows {
+): Promise<Rows> {
   const columns = Object.fromEntries(
-    [x, y, metric].map(axis => [columnNameOf(axis), (row: number) => columnOf(points, axis.key)[row]]),
+    [x, y, metric].map(axis => [columnNameOf(axis), (row: number, exact: Points) => columnOf(exact, axis.key)[row]]),
   );
-  const trials = trialRows(points, rows, { ...columns, [RANK]: (row: number) => shares[row] });
+  const trials = await trialRows(points, rows, { ...columns, [RANK]: (row: number) => shares[row] });
   const surface = [...(cells ?? [])].flatMap((share, cell) => {
     if (Number.isNaN(share)) return [];
     const [across, up] = [((cell % COLUMNS) + 0.5) / COLUMNS, (Math.floor(cell / COLUMNS) + 0.5) / ROWS];

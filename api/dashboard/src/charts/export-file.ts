@@ -12,7 +12,7 @@ export type Figure = {
   size?: Size; // of the drawing
   draw: (context: CanvasRenderingContext2D, size: Size) => void;
   legend?: readonly LegendItem[];
-  rows: () => Rows;
+  rows: () => Rows | Promise<Rows>;
 };
 export type ExportKind = "png" | "svg" | "csv";
 
@@ -28,7 +28,7 @@ export async function exportFigure(figure: Figure, kind: ExportKind, of: string)
 }
 
 async function contentOf(figure: Figure, kind: ExportKind, of: string): Promise<Blob> {
-  if (kind === "csv") return csvOf(figure.rows());
+  if (kind === "csv") return csvOf(await figure.rows());
   return kind === "svg" ? svgOf(figure, of) : pngOf(figure, of);
 }
 

@@ -188,8 +188,10 @@ function figureOf(
   };
 }
 
-function tableOf(points: Points, axes: readonly Axis[], inside: Uint8Array): Rows {
-  const columns = axes.map(axis => [columnNameOf(axis), (row: number) => columnOf(points, axis.key)[row]] as const);
+function tableOf(points: Points, axes: readonly Axis[], inside: Uint8Array): Promise<Rows> {
+  const columns = axes.map(
+    axis => [columnNameOf(axis), (row: number, exact: Points) => columnOf(exact, axis.key)[row]] as const,
+  );
   const rows = columnOf(points, "id").map((_, row) => row);
   return trialRows(points, rows, { ...Object.fromEntries(columns), "inside the brushes": row => inside[row] === 1 });
 }

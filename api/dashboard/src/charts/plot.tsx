@@ -16,7 +16,7 @@ export type PlotProps = {
   title: string; // of exported pictures
   label: string; // what the chart shows, with its figures
   legend?: readonly LegendItem[];
-  rows: () => Rows; // the numbers it shows
+  rows: () => Rows | Promise<Rows>; // the numbers it shows
   height?: number;
   draw: (context: CanvasRenderingContext2D, frame: Frame) => void; // memoize it by its data
   drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // the layer that changes with the pointer

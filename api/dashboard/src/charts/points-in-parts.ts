@@ -1,25 +1,40 @@
 // The trials of the charts, requested in parts at the same time: each response stays small with 10,000 trials.
 import { api, done, type Schemas } from "../api";
-import type { Points } from "./trial-columns";
+import { columnOf, idsOf, type Points, type PointsSource } from "./trial-columns";
 
 type Part = Schemas["Part"];
 
 const DIGITS = 5; // of parameters and figures of metrics: finer than a pixel of any chart
 
-export async function fetchPoints(
-  sweepId: number,
-  filter: string,
-  figures: readonly string[],
-  signal: AbortSignal,
-): Promise<Points> {
-  const ask = (part: Part[]) => {
-    const query = { filter, part, digits: DIGITS, metrics: part.includes("metrics") ? [...figures] : [] };
-    return done(
-      api.GET("/api/v1/sweeps/{sweep_id}/points", { params: { path: { sweep_id: sweepId }, query }, signal }),
-    );
-  };
-  const parts: Part[] = figures.length > 0 ? ["trials", "parameters", "metrics"] : ["trials", "parameters"];
-  return merged(await Promise.all(parts.map(part => ask([part])))) ?? (await ask(parts));
+export async function fetchPoints(source: PointsSource, signal?: AbortSignal): Promise<Points> {
+  const ask = (part: Part[]) => fetchParts(source, part, DIGITS, signal);
+  const parts = partsOf(source);
+  const points = merged(await Promise.all(parts.map(part => ask([part])))) ?? (await ask(parts));
+  return { ...points, source };
+}
+
+/** The points with all digits of parameters and figures, for files; trials that match no more keep what they have. */
+export async function withAllDigits(points: Points): Promise<Points> {
+  if (!points.source) return points;
+  const exact = await fetchParts(points.source, partsOf(points.source));
+  const rowOf = new Map(idsOf(exact).map((id, row) => [id, row]));
+  const rows = idsOf(points).map(id => rowOf.get(id));
+  const columns = Object.entries(points.columns).map(([key, column]) => {
+    if (!key.startsWith("params.") && !points.source?.figures.includes(key)) return [key, column];
+    const found = columnOf(exact, key);
+    return [key, column.map((value, row) => (value === null ? null : (found[rows[row] ?? -1] ?? value)))];
+  });
+  return { ...points, columns: Object.fromEntries(columns) };
+}
+
+function fetchParts(source: PointsSource, part: Part[], digits?: number, signal?: AbortSignal): Promise<Points> {
+  const { sweepId, filter, figures } = source;
+  const query = { filter, part, digits, metrics: part.includes("metrics") ? [...figures] : [] };
+  return done(api.GET("/api/v1/sweeps/{sweep_id}/points", { params: { path: { sweep_id: sweepId }, query }, signal }));
+}
+
+function partsOf({ figures }: PointsSource): Part[] {
+  return figures.length > 0 ? ["trials", "parameters", "metrics"] : ["trials", "parameters"];
 }
 
 /** The parts as one; null if trials changed between the responses, so that the rows differ. */

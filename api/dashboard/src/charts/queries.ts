@@ -52,7 +52,7 @@ export function usePoints(
 ): UseQueryResult<Points> {
   const query = useQuery({
     queryKey: keys.charts(sweepId, "points", filter, ...figures),
-    queryFn: ({ signal }) => fetchPoints(sweepId, filter, figures, signal),
+    queryFn: ({ signal }) => fetchPoints({ sweepId, filter, figures }, signal),
     enabled,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
   });

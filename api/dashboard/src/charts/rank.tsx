@@ -25,7 +25,6 @@ export const Rank = memo(function Rank({ points, x, y, metric, inside, shares, .
     [inside, shares],
   ); // trials without a result have no rank, and would hide the others
   const label = `Rank of ${metric.name} by ${x.name} and ${y.name}, ${formatCount(countIn(inside))} trials.`;
-  const values = columnOf(points, metric.key);
   return (
     <Scatter
       points={points}
@@ -37,7 +36,7 @@ export const Rank = memo(function Rank({ points, x, y, metric, inside, shares, .
       y={up}
       label={label}
       legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, BEST]}
-      columns={{ [columnNameOf(metric)]: row => values[row] }}
+      columns={{ [columnNameOf(metric)]: (row, exact) => columnOf(exact, metric.key)[row] }}
       {...rest}
     />
   );

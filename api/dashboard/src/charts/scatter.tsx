@@ -86,8 +86,8 @@ export function Scatter(props: ScatterProps) {
   const rows = () => {
     const ranks = shares && { [RANK]: (row: number) => shares[row] };
     const drawn = {
-      [columnNameOf(x)]: (row: number) => xColumn[row],
-      [columnNameOf(y)]: (row: number) => yColumn[row],
+      [columnNameOf(x)]: (row: number, exact: Points) => (props.xs ?? columnOf(exact, x.key))[row],
+      [columnNameOf(y)]: (row: number, exact: Points) => (props.ys ?? columnOf(exact, y.key))[row],
     };
     return trialRows(points, places.rows, { ...drawn, ...ranks, ...props.columns });
   };

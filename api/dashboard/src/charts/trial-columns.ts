@@ -4,7 +4,9 @@ import { figureOf } from "../trials/metric-summary-columns";
 import { type Axis, type Goal, MEASURED, numberAxis, type Scalar } from "./axis";
 import { sharesByRank } from "./ranks";
 
-export type Points = Schemas["PointsView"];
+export type Points = Schemas["PointsView"] & { source?: PointsSource };
+/** What the points were requested with. */
+export type PointsSource = { sweepId: number; filter: string; figures: readonly string[] };
 export type Columns = Readonly<Record<string, readonly Scalar[]>>;
 type AxisView = Points["axes"][number];
 

@@ -112,7 +112,7 @@ test("a repeated attempt is marked with its number", () => {
 
 test("the table has every attempt with its times and devices", async () => {
   const figure = trialTimelineFigure(FEW, NOW);
-  const [head, first, second, third] = (await csvOf(figure.rows()).text()).split("\r\n");
+  const [head, first, second, third] = (await csvOf(await figure.rows()).text()).split("\r\n");
   expect(head).toBe("trial,attempt,state,cause,devices,queued at,started at,ended at,queued (s),running (s)");
   expect(first).toBe(
     "0,1,failed,node_lost,gpu-0,2023-11-14T22:13:20.000Z,2023-11-14T22:13:21.000Z,2023-11-14T22:13:25.000Z,1,4",

@@ -155,6 +155,6 @@ test("the table of the file has a row for each sample of each line", async () =>
       [[1, 0]],
     ],
   });
-  expect(textsOf(figure.rows())).toEqual(["line time (s) Storage (MB/s)", "read 1 2", "read 2 3", "written 1 0"]);
+  expect(textsOf(await figure.rows())).toEqual(["line time (s) Storage (MB/s)", "read 1 2", "read 2 3", "written 1 0"]);
   expect(figure.name).toBe("usage-storage");
 });

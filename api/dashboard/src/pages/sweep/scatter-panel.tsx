@@ -66,7 +66,7 @@ export function ScatterPanel({ sweepId, points, metric, parameters, outcomes, co
             title={`${titleOf(y)} against ${titleOf(x)}`}
             legend={[{ sign: "ramp", label: `${titleOf(metric)}, ${rampText(metric)}` }, ...unfinished]}
             described={[metric, ...parameters.slice(0, DESCRIBED)]}
-            columns={{ [columnNameOf(metric)]: row => columnOf(points, metric.key)[row] }}
+            columns={{ [columnNameOf(metric)]: (row, exact) => columnOf(exact, metric.key)[row] }}
             x={across}
             y={up}
             shares={shares}
