@@ -113,6 +113,7 @@ class ParameterSummaryInfo(TypedDict):
     distinct: int
     min: float | None  # of numbers; None if another value is among them
     max: float | None
+    finished: int | None  # finished trials from `min` to `max`, if there are more than 4 numbers
 
 
 class FailureGroupInfo(TypedDict):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import orjson
 from sqlalchemy import Connection, and_, func, select
 
 from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
-from podium.db.queries.parameter_summaries import ParameterSummaries
+from podium.db.queries.parameter_summaries import MAX_VALUES, ParameterSummaries, ParameterSummary
 from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.trial_params import params_of
@@ -32,7 +34,7 @@ class FailureGroup:
     message: str  # with placeholders for numbers, paths and addresses
     count: int = 0
     devices: Counter[str] = field(default_factory=Counter)
-    params: ParameterSummaries = field(default_factory=ParameterSummaries)  # of `trial_ids`
+    params: dict[str, ParameterSummary] = field(default_factory=dict)  # of `trial_ids`
     trial_ids: list[int] = field(default_factory=list)  # the newest `MAX_TRIALS`, by descending number
     first_id: int = 0
     first_number: int = 0
@@ -59,7 +61,10 @@ def failure_groups(
     most_groups: int = MAX_GROUPS,
     most_trials: int = MAX_TRIALS,
 ) -> FailureGroups:
-    """The failures of the trials that match `where`: those in the state failed, by their current attempt."""
+    """The failures of the trials that match `where`: those in the state failed, by their current attempt.
+
+    A parameter with a range of numbers says how many of the newest finished trials that match are in it, too.
+    """
     failed = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FAILED.value, where)
     count = connection.execute(select(func.count()).select_from(trials).where(failed)).scalar_one()
     message = func.substr(attempts.c.message, 1, MAX_ERROR)
@@ -81,6 +86,7 @@ def failure_groups(
             group.trial_ids.append(row.id)
     largest = sorted(groups.values(), key=lambda group: (-group.count, group.first_number))[:most_groups]
     _add_details(connection, largest)
+    _add_finished(connection, largest, and_(trials.c.sweep_id == sweep_id, where), most_examined)
     return FailureGroups(count, len(rows), largest)
 
 
@@ -99,5 +105,38 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
     ids = [trial_id for group in groups for trial_id in group.trial_ids]
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
     for group in groups:
+        summaries = ParameterSummaries()
         for trial_id in group.trial_ids:
-            group.params.add(params.get(trial_id, {}))
+            summaries.add(params.get(trial_id, {}))
+        group.params = summaries.result()
+
+
+def _add_finished(connection: Connection, groups: list[FailureGroup], where: Condition, most: int) -> None:
+    """Count the finished trials, at most the newest `most`, in the range of each parameter that has one."""
+    names = {name for group in groups for name, summary in group.params.items() if _is_range(summary)}
+    if not names:
+        return
+    finished = (
+        select(trials.c.id)
+        .where(where, trials.c.state == TrialState.FINISHED.value)
+        .order_by(trials.c.number.desc())
+        .limit(most)
+    )
+    rows = connection.execute(
+        select(trial_params.c.name, func.json_group_array(trial_params.c.number))
+        .where(
+            trial_params.c.name.in_(names), trial_params.c.number.is_not(None), trial_params.c.trial_id.in_(finished)
+        )
+        .group_by(trial_params.c.name)
+    )
+    values = {name: np.array(orjson.loads(numbers), dtype=float) for name, numbers in rows}
+    for group in groups:
+        for name, summary in group.params.items():
+            if _is_range(summary):
+                found = values.get(name, np.empty(0))
+                inside = int(((found >= summary.min) & (found <= summary.max)).sum())
+                group.params[name] = replace(summary, finished=inside)
+
+
+def _is_range(summary: ParameterSummary) -> bool:
+    return summary.min is not None and summary.distinct > MAX_VALUES

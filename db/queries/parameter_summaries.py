@@ -19,6 +19,7 @@ class ParameterSummary:
     distinct: int  # how many different values there are
     min: float | None  # of numbers; None if another value is among them
     max: float | None
+    finished: int | None = None  # finished trials from `min` to `max`; None: not counted
 
 
 class ParameterSummaries:

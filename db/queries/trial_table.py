@@ -23,6 +23,7 @@ from podium.db.stores.sweeps import parameters_of
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.megabytes import megabytes
+from podium.sweep.values.states import TrialState
 
 # Columns that most windows have no value for: each null takes five bytes of every row.
 SPARSE = (
@@ -88,6 +89,16 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
         )
         | columns_of_metrics(connection, [row.id for row in shown], figures),
     )
+
+
+def state_counts(connection: Connection, sweep_id: int, filter: str | None = None) -> dict[TrialState, int]:
+    """The matching trials by state, without states of none. Raises like `window`."""
+    sweep = sweeps.get(connection, sweep_id)
+    if not filter:
+        return {state: count for state, count in sweep.counts.items() if count}
+    where = filter_condition(connection, filter, sweep)
+    rows = connection.execute(select(trials.c.state, func.count()).where(where).group_by(trials.c.state))
+    return {TrialState(state): count for state, count in rows}
 
 
 def _without_empty(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

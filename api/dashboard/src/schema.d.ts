@@ -1270,6 +1270,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/trial-counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Trial Counts
+         * @description The matching trials of a sweep by state.
+         */
+        get: operations["show_trial_counts_api_v1_sweeps__sweep_id__trial_counts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/trial-timeline": {
         parameters: {
             query?: never;
@@ -3751,6 +3771,8 @@ export interface components {
         ParameterSummaryView: {
             /** Distinct */
             distinct: number;
+            /** Finished */
+            finished?: number | null;
             /** Max */
             max: number | null;
             /** Min */
@@ -4801,6 +4823,16 @@ export interface components {
             interval_s: number;
             /** Points */
             points: components["schemas"]["TrafficPointView"][];
+        };
+        /**
+         * TrialCountsView
+         * @description The number of matching trials in each state, without states of none.
+         */
+        TrialCountsView: {
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
         };
         /**
          * TrialDetail
@@ -8136,6 +8168,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialTableView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot process the request now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_trial_counts_api_v1_sweeps__sweep_id__trial_counts_get: {
+        parameters: {
+            query?: {
+                /** @description conditions that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialCountsView"];
                 };
             };
             /** @description The request is refused. */

@@ -25,6 +25,7 @@ class ParameterSummaryView(View):
     distinct: int
     min: float | None  # of numbers; null if another value is among them
     max: float | None
+    finished: int | None = None  # finished trials from `min` to `max`, if there are more than 4 numbers
 
 
 class FailureGroupView(View):
@@ -45,7 +46,7 @@ class FailureGroupView(View):
     @classmethod
     def of(cls, group: FailureGroup) -> FailureGroupView:
         fields = {name: getattr(group, name) for name in cls.model_fields}
-        params = {name: ParameterSummaryView.model_validate(each) for name, each in group.params.result().items()}
+        params = {name: ParameterSummaryView.model_validate(each) for name, each in group.params.items()}
         return cls(**{**fields, "cause": group.cause or None, "devices": dict(group.devices), "params": params})
 
 

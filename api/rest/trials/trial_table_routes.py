@@ -18,6 +18,7 @@ from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort
 from podium.db.queries import trial_table
 from podium.db.queries.trial_filter import WITHIN_S
 from podium.db.queries.trial_table import Window
+from podium.sweep.values.states import TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
@@ -41,6 +42,19 @@ class TrialTableView(View):
         "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME, "
         "the figures of `metrics`, and non_finite(NAME) of those metrics with values that are NaN or infinite"
     )
+
+
+class TrialCountsView(View):
+    """The number of matching trials in each state, without states of none."""
+
+    counts: dict[TrialState, int]
+
+
+@router.get("/sweeps/{sweep_id}/trial-counts", dependencies=[viewer])
+def show_trial_counts(sweep_id: RowId, filter: Filter = None, service: ServiceContext = context) -> TrialCountsView:
+    """The matching trials of a sweep by state."""
+    with service.database.read(within_s=WITHIN_S) as connection:
+        return TrialCountsView(counts=trial_table.state_counts(connection, sweep_id, filter))
 
 
 @router.get("/sweeps/{sweep_id}/table", dependencies=[viewer], response_model=TrialTableView)

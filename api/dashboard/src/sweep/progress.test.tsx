@@ -14,6 +14,7 @@ test("finished and pruned trials count towards the cap", () => {
   expect(bar()).toHaveAttribute("aria-valuenow", "10");
   expect(widths()).toEqual(["40%", "10%", "20%"]);
   expect(screen.getByText("10 / 20").textContent).toBe("10 / 20 · 3 failed");
+  expect(bar().parentElement?.title).toContain("failed trials do not count towards the 20");
 });
 
 test("running trials do not exceed the bar", () => {

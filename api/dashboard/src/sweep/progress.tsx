@@ -8,8 +8,9 @@ export function SweepProgress({ sweep, wide }: { sweep: Sweep; wide?: boolean })
   const cap = Math.max(sweep.run_cap, counted, 1);
   const width = (count: number) => `${(100 * count) / cap}%`;
   const running = Math.min(sweep.counts.running ?? 0, cap - counted);
+  const notCounted = sweep.counts.failed ? `; failed trials do not count towards the ${formatCount(cap)}` : "";
   return (
-    <div className={wide ? "progress progress-wide" : "progress"} title={countsText(sweep)}>
+    <div className={wide ? "progress progress-wide" : "progress"} title={`${countsText(sweep)}${notCounted}`}>
       <div
         className="progress-bar"
         role="progressbar"

@@ -22,12 +22,21 @@ function Page({ isTable }: { isTable: boolean }) {
   );
 }
 
-type Shown = { query?: string; isTable?: boolean; counts?: Record<string, number>; total?: number; table?: unknown };
+type Counts = Record<string, number>;
+type Shown = {
+  query?: string;
+  isTable?: boolean;
+  counts?: Counts;
+  matching?: Counts;
+  total?: number;
+  table?: unknown;
+};
 
 function show({
   query = "",
   isTable = false,
   counts = { finished: 1_200, failed: 3 },
+  matching = { finished: 38 },
   total = 1_203,
   table,
 }: Shown = {}) {
@@ -37,6 +46,7 @@ function show({
   return showWithService(<Page isTable={isTable} />, {
     "GET /sweeps/7": sweepFixture({ spec: SPEC, counts }),
     "GET /sweeps/7/table": table ?? answer,
+    "GET /sweeps/7/trial-counts": { counts: matching },
     "GET /sweeps/7/metrics": [{ name: "val/loss", goal: null }],
   });
 }
@@ -163,8 +173,9 @@ test("the slash focuses the field from anywhere on the page", async () => {
 });
 
 test("chips are the states of this sweep, in a fixed order, and combine with the filter", async () => {
-  show({ query: "?filter=lr%3C0.1", counts: { failed: 3, running: 2, finished: 1_200, pruned: 0 } });
-  await screen.findByRole("button", { name: /finished/ });
+  const counts = { failed: 3, running: 2, finished: 1_200, pruned: 0 };
+  show({ query: "?filter=lr%3C0.1", counts, matching: { failed: 3, running: 2, finished: 1_200 } });
+  await screen.findByRole("button", { name: /finished 1,200/ });
   const chips = [...document.querySelectorAll(".filter-chip")].map(chip =>
     chip.textContent?.replace(/^\S+ (?=[a-z])/, ""),
   );
@@ -225,4 +236,24 @@ test("a failure of the service is not an invalid filter", async () => {
   await screen.findByRole("button", { name: /finished/ });
   expect(screen.queryByRole("alert")).toBeNull();
   expect(field()).not.toHaveAttribute("aria-invalid");
+});
+
+test("chips count the trials that match the rest of the filter", async () => {
+  const sent = show({ query: "?filter=lr<0.05+state:failed" });
+  expect(await screen.findByRole("button", { name: "finished 38" })).toHaveAttribute("aria-pressed", "false");
+  expect(screen.getByRole("button", { name: "failed 0" })).toHaveAttribute("aria-pressed", "true");
+  const asked = sent.filter(one => one.path.endsWith("/trial-counts")).map(one => one.query.get("filter"));
+  expect(asked).toEqual(["lr<0.05"]);
+});
+
+test("chips of an invalid filter have no counts", async () => {
+  showWithService(<Page isTable={false} />, {
+    "GET /sweeps/7": sweepFixture({ spec: SPEC, counts: { finished: 5 } }),
+    "GET /sweeps/7/table": problem("there is no 'nope'", { position: 0, length: 4 }),
+    "GET /sweeps/7/trial-counts": problem("there is no 'nope'", { position: 0, length: 4 }),
+    "GET /sweeps/7/metrics": [],
+  });
+  await userEvent.type(field(), "nope<3{Enter}");
+  await screen.findByRole("alert");
+  expect(screen.getByRole("button", { name: "finished" })).toBeVisible();
 });

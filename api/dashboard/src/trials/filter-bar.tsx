@@ -14,6 +14,7 @@ import { filterNamesOf } from "./objectives-and-parameters";
 import { useMetricNames } from "./use-metric-names";
 import { useTableView } from "./use-table-view";
 import { useFilterCount } from "./use-table-windows";
+import { useTrialCounts } from "./use-trial-counts";
 import "./filter-bar.css";
 
 const EXAMPLE = "lr<0.01 state:finished -tag:bad top:50";
@@ -75,12 +76,13 @@ function FilterError({ filter, error }: { filter: string; error: ApiError }) {
 
 function Chips({ sweepId, filter, onFilter }: { sweepId: number; filter: string; onFilter: (filter: string) => void }) {
   const sweep = useSweep(sweepId).data;
-  const states = STATES.flatMap(state => (sweep?.counts[state] ? [[state, sweep.counts[state]] as const] : []));
+  const counts = useTrialCounts(sweepId, filter);
+  const states = STATES.filter(state => sweep?.counts[state]);
   const best = termsOn(filter, "top").includes(BEST);
   if (states.length === 0) return null;
   return (
     <div className="filter-chips">
-      {states.map(([state, count]) => {
+      {states.map(state => {
         const on = termsOn(filter, "state").includes(`state:${state}`);
         return (
           <button
@@ -90,7 +92,7 @@ function Chips({ sweepId, filter, onFilter }: { sweepId: number; filter: string;
             aria-pressed={on}
             onClick={() => onFilter(withTerm(filter, "state", on ? "" : `state:${state}`))}
           >
-            <span aria-hidden="true">{stateStyle(state).icon}</span> {state} {formatCount(count)}
+            <span aria-hidden="true">{stateStyle(state).icon}</span> {state} {counts && formatCount(counts[state] ?? 0)}
           </button>
         );
       })}

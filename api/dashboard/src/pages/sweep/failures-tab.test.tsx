@@ -7,7 +7,7 @@ import { FailuresTab } from "./failures-tab";
 
 const MEMORY = {
   params: {
-    lr: { values: [0.5, 0.1, 0.2, 0.3], distinct: 9, min: 0.05, max: 1.25 },
+    lr: { values: [0.5, 0.1, 0.2, 0.3], distinct: 9, min: 0.05, max: 1.25, finished: 2 },
     width: { values: [128, 32], distinct: 2, min: 32, max: 128 },
     optimizer: { values: ["sgd", "adam", "lion", "rmsprop"], distinct: 6, min: null, max: null },
   },
@@ -44,7 +44,9 @@ test("a group shows its count, cause, place, devices, first trial and log", asyn
   expect(panel.getByText("3 ×")).toBeVisible();
   expect(panel.getByText("Out of device memory · train.py:12 in fit")).toBeVisible();
   expect(panel.getByText("gpu-1 (2), gpu-0 (1)")).toBeVisible();
-  expect(panel.getByText("lr 0.05 to 1.25; width 32, 128; optimizer sgd, adam, lion, rmsprop, 2 more")).toBeVisible();
+  expect(
+    panel.getByText("lr 0.05 to 1.25 (2 finished there); width 32, 128; optimizer sgd, adam, lion, rmsprop, 2 more"),
+  ).toBeVisible();
   expect(panel.getByRole("link", { name: "trial 1" })).toHaveAttribute("href", "/sweeps/7/trials/1");
   expect(panel.getByText(/cannot allocate 20 MiB/)).toBeVisible();
   expect(panel.getByText(/epoch 1\s+epoch 2/)).toBeInTheDocument();

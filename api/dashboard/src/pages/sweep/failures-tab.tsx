@@ -85,10 +85,13 @@ export function FailuresTab({ sweepId }: { sweepId: number }) {
   );
 }
 
-/** All values if they are few; else the range of numbers, or the most frequent values. */
-function valuesText({ values, distinct, min, max }: Group["params"][string]): string {
+/** All values if they are few; else the range of numbers with its finished trials, or the most frequent values. */
+function valuesText({ values, distinct, min, max, finished }: Group["params"][string]): string {
   const isNumeric = min !== null && max !== null;
-  if (distinct > values.length && isNumeric) return `${formatNumber(min)} to ${formatNumber(max)}`;
+  if (distinct > values.length && isNumeric) {
+    const others = typeof finished === "number" ? ` (${formatCount(finished)} finished there)` : "";
+    return `${formatNumber(min)} to ${formatNumber(max)}${others}`;
+  }
   const shown = isNumeric ? [...values].sort((one, other) => Number(one) - Number(other)) : values;
   const more = distinct - values.length;
   return shown.map(formatValue).join(", ") + (more > 0 ? `, ${more} more` : "");

@@ -88,6 +88,7 @@ function serve(request: Request): Response {
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
+  if (url.pathname === "/api/v1/sweeps/7/trial-counts") return Response.json({ counts: { finished: 599, failed: 1 } });
   if (url.pathname === "/api/v1/views") return Response.json([]);
   return Response.json({ metrics: [], metric: null, goal: null, matching: 0, curves: [] });
 }
@@ -188,7 +189,7 @@ test("the filter is stored in the URL, counted, and sent with requests", async (
   expect(await screen.findByText("600 of 1,000 trials")).toBeVisible();
   expect(window.location.search).toBe("?filter=lr%3C0.05");
   expect(asked.some(query => query.get("filter") === "lr<0.05" && query.get("sort") === "best")).toBe(true);
-  await user.click(screen.getByRole("button", { name: /failed 1/ }));
+  await user.click(await screen.findByRole("button", { name: "failed 1" }));
   expect(new URLSearchParams(window.location.search).get("filter")).toBe("lr<0.05 state:failed");
 });
 

@@ -6,6 +6,8 @@ import { useFocus } from "../../live";
 import { TAB_PARTS } from "../../start/lazy-sweep-tabs";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useFilterError } from "../../trials/filter-bar";
+import { useTrialCounts } from "../../trials/use-trial-counts";
+import { useQueryState } from "../../url-query-state";
 import { SavedViews } from "../../views/saved-views";
 import { ButtonLink } from "../../widgets/button";
 import { part, useLoadedAhead } from "../../widgets/lazy-part";
@@ -42,6 +44,8 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   const { error, data } = useSweep(sweepId);
   const counts = data?.id === sweepId ? data.counts : {};
   const failed = counts.failed ?? 0;
+  const [filter] = useQueryState("filter");
+  const matching = useTrialCounts(sweepId, filter)?.failed ?? 0;
   const first = failed > 0 && !counts.finished && data?.state === "failed" ? "failures" : "table";
   const known = tab in TABS ? (tab as keyof typeof TABS) : first;
   const isTable = known === "table";
@@ -57,7 +61,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
     .filter(([key]) => key !== "failures" || failed > 0 || known === key)
     .map(([key, { name }]) => ({
       key,
-      name: key === "failures" && failed > 0 ? `${name} ${formatCount(failed)}` : name,
+      name: key === "failures" && matching > 0 ? `${name} ${formatCount(matching)}` : name,
       href: `/sweeps/${sweepId}/${key}`,
     }));
   return (

@@ -185,11 +185,17 @@ function asColumn(sort: string, sweep: Sweep): string {
   return `${falling ? "-" : ""}${several ? `values.${first.name}` : "value"}`;
 }
 
-/** Clicking a column header cycles through ascending, descending, and best first. */
+const LARGEST_FIRST = /^((duration|running|queued)_s|peak_(gpu_)?memory_mb|(started|ended)_at|attempt|non_finite\(.*)$/;
+
+/** Clicking a column header cycles through ascending, descending, and best first; times and memory descend first. */
 export function nextSort(key: string, sort: string, sweep: Sweep): string {
   const now = asColumn(sort, sweep);
   const best = asColumn(BEST_FIRST, sweep);
-  const [first, second] = best.replace(/^-/, "") === key ? [BEST_FIRST, `-${BEST_FIRST}`] : [key, `-${key}`];
+  const [first, second] = best.replace(/^-/, "") === key ? [BEST_FIRST, `-${BEST_FIRST}`] : ordersOf(key);
   if (now.replace(/^-/, "") !== key) return first;
   return now === asColumn(first, sweep) ? second : BEST_FIRST;
+}
+
+function ordersOf(key: string): [string, string] {
+  return LARGEST_FIRST.test(key) ? [`-${key}`, key] : [key, `-${key}`];
 }

@@ -45,9 +45,9 @@ def test_failures_are_grouped_by_normalized_message(client: TestClient, sweep_id
     )
     assert memory["devices"] == {"cpu-0": 2, "cpu-1": 1}
     assert memory["params"] == {
-        "lr": {"values": [0.01], "distinct": 1, "min": 0.01, "max": 0.01},
-        "size": {"values": [4, 30, 20], "distinct": 3, "min": 4.0, "max": 30.0},
-        "kind": {"values": ["wide"], "distinct": 1, "min": None, "max": None},
+        "lr": {"values": [0.01], "distinct": 1, "min": 0.01, "max": 0.01, "finished": None},
+        "size": {"values": [4, 30, 20], "distinct": 3, "min": 4.0, "max": 30.0, "finished": None},
+        "kind": {"values": ["wide"], "distinct": 1, "min": None, "max": None, "finished": None},
     }
     assert (memory["first_number"], memory["first_message"]) == (0, "cannot allocate 20 MiB at 0x7f0a")
     assert memory["location"] == "train.py:12 in objective"
@@ -75,3 +75,32 @@ def test_the_examined_trials_groups_and_ids_are_bounded(service: ServiceRig, swe
     assert (found.failed, found.examined) == (4, 3)
     (group,) = found.groups
     assert (group.count, len(group.trial_ids), group.first_number) == (2, 1, 1)
+
+
+def test_range_of_a_parameter_has_the_number_of_finished_trials_in_it(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(6):
+        params: Params = {"lr": 1.0 + number, "width": number, "kind": f"kind {number}"}
+        service.trial(sweep_id, number, None, cause=Cause.NON_FINITE, message="nan", params=params)
+    for number, lr in enumerate([0.5, 1.0, 3.5, 6.0, 6.5], 6):
+        service.trial(sweep_id, number, 0.5, params={"lr": lr}, model=False)
+    service.trial(sweep_id, 11, None, params={"lr": 4.0})
+
+    def ranges(**query: str) -> dict[str, int | None]:
+        (group,) = client.get(f"/api/v1/sweeps/{sweep_id}/failures", params=query).json()["groups"]
+        return {name: summary["finished"] for name, summary in group["params"].items()}
+
+    assert ranges() == {"lr": 3, "width": 0, "kind": None}
+    assert ranges(filter="lr>=1.5 lr<7") == {"lr": 2, "width": 0, "kind": None}
+    assert ranges(filter="lr>=4") == {"lr": None, "width": None, "kind": None}
+
+
+def test_only_the_newest_finished_trials_are_counted(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(5):
+        service.trial(sweep_id, number, None, cause=Cause.NON_FINITE, message="nan", params={"lr": 1.0 + number})
+    for number in range(5, 20):
+        service.trial(sweep_id, number, 0.5, params={"lr": 2.0}, model=False)
+    with service.database.read() as connection:
+        (group,) = failure_groups(connection, sweep_id, true(), most_examined=7).groups
+    assert group.params["lr"].finished == 7

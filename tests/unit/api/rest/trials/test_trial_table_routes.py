@@ -335,3 +335,20 @@ def test_help_of_commands_explains_filters(podium: Podium) -> None:
         status, said, _ = podium(*command, "--help")
         assert status == 0
         assert "--filter" in said
+
+
+def test_matching_trials_are_counted_by_state(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(4):
+        service.trial(sweep_id, number, 0.5, params={"lr": number / 10}, model=False)
+    service.trial(sweep_id, 4, None, cause=Cause.USER_ERROR, params={"lr": 0.3})
+    service.trial(sweep_id, 5, None, params={"lr": 0.1})
+    service.trial(service.sweep(), 0, 0.5, params={"lr": 0.3})
+    client, path = service.client(), f"/api/v1/sweeps/{sweep_id}/trial-counts"
+    running = client.get(f"/api/v1/sweeps/{sweep_id}").json()["counts"]
+    assert client.get(path).json() == {"counts": {state: count for state, count in running.items() if count}}
+    assert client.get(path, params={"filter": "lr>0.15"}).json() == {"counts": {"finished": 2, "failed": 1}}
+    assert client.get(path, params={"filter": "state:failed"}).json() == {"counts": {"failed": 1}}
+    assert client.get(path, params={"filter": "lr>9"}).json() == {"counts": {}}
+    assert_problem(client.get(path, params={"filter": "nope<3"}), 400, "nope")
+    assert_problem(client.get("/api/v1/sweeps/99/trial-counts"), 404, "99")
