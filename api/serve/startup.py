@@ -21,19 +21,23 @@ from podium.db.schema import database_binding, postgres_url_source
 from podium.sweep.ray_cluster import ray_connection_settings
 from podium.sweep.ray_cluster.ray_gcs_storage import RayStore
 from podium.sweep.runtime.atomic_files import write_atomic
+from podium.sweep.runtime.device_detection import local_devices
 from podium.sweep.runtime.disk_space_check import check_disk_space
 from podium.sweep.runtime.filesystem_type import refuse_network
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.secret_variable_removal import withdraw
 from podium.sweep.runtime.service_settings import CLUSTER_PORT, ServiceSettings
+from podium.sweep.values.errors import NoDeviceError
 
 
 def serve(settings: ServiceSettings, log: Callable[[str], None]) -> None:
     """Check the data directory, the database and the ports, then run the service.
 
-    Raises `PodiumError` if one of them cannot be used; then no component has been started, except Ray while the
-    database is checked.
+    Raises `PodiumError` if one of them cannot be used, or if this machine has no device of the requested kind; then no
+    component has been started, except Ray while the database is checked.
     """
+    if settings.existing_cluster is None and not local_devices(settings.devices).count:
+        raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
     data, url = settings.data, withdraw(postgres_url_source.VARIABLE)  # before anything is started
     if not sys.flags.safe_path:
         del sys.path[0]  # the folder of the script, or the current one: components import nothing from it

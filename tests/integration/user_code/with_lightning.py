@@ -10,7 +10,7 @@ PRELOADED = "lightning" in sys.modules
 import torch  # noqa: E402
 from lightning.pytorch import LightningModule, Trainer  # noqa: E402
 
-from podium.sweep.trial_process.lightning_callback import PodiumCallback  # noqa: E402
+from podium import PodiumCallback  # noqa: E402
 
 
 class Line(LightningModule):  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """The public surface: every name of `podium.__all__` resolves, and `submit` and `open_sweep` reach the service.
 
-`PodiumCallback`, whose module imports torch, is resolved in tests/contract/api.
+`PodiumCallback`, whose module imports torch, is imported by a trial in tests/integration/test_lightning.py.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
 def test_every_public_name_resolves(name: str) -> None:
     assert getattr(podium, name) is not None
     assert name in dir(podium)
+
+
+def test_lightning_callback_is_listed() -> None:
+    assert "PodiumCallback" in podium.__all__
+    assert "PodiumCallback" in dir(podium)
 
 
 def test_version_is_that_of_the_package() -> None:
