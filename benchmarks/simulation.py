@@ -226,9 +226,8 @@ class SimulatedSearch:
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
-        self._answers.append(
-            (took_s, PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
-        )
+        decision = PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation)
+        self._answers.append((took_s, decision if self._search.prunes else None))
 
     def suggest(self, number: int, request: SuggestRequested) -> None:
         self._answers.append(

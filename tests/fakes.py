@@ -339,7 +339,8 @@ class InlineSearcher:
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self.search.report(number, step, value)
-        self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self.search_generation))
+        if self.search.prunes:
+            self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self.search_generation))
 
     def suggest(self, number: int, request: SuggestRequested) -> None:
         self._inbox.put(answer_suggestion(self._sweep_id, self.search, number, request, self.search_generation))

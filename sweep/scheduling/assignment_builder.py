@@ -39,7 +39,7 @@ def assignment_of(
         data_cache=DATASETS,
         code=None if bundle is None else data.relative_bundle(bundle),
         defined=tuple(sorted(trial.defined)),
-        prunable=spec.early_terminate.type != "none",
+        prunable=spec.early_terminate.prunes,
         keep_checkpoint=spec.keep.checkpoints != "none",
         threads=spec.resources.threads or device.threads * _devices_per_process(sweep, devices),
         limits=Limits(**spec.limits.model_dump()),

@@ -68,7 +68,7 @@ def _on_reported(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Rep
     decision = Decision(changes=[MetricPoint(event.key, metric, event.step, event.value, event.at)])
     if trial.record_report(event.step):
         decision.actions.append(ReportValue(sweep.sweep_id, trial.number, event.key, event.step, event.value))
-    else:
+    elif sweep.spec.early_terminate.prunes:  # otherwise the trial waits for no answer
         slot.answer(event.key, event.step, prune=False)
     return decision
 

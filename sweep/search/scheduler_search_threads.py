@@ -242,7 +242,8 @@ class SearchThread:
 
     def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
-        self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
+        if self._search.prunes:  # otherwise no trial waits for the decision
+            self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
 
     def _suggest(self, number: int, request: SuggestRequested) -> None:
         self._inbox.put(

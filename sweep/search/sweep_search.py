@@ -111,7 +111,7 @@ class Search:
         self._converter = TrialConverter(spec)
         self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
         self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen, limits)
-        self._pruning = PruningStudy(spec) if prunes and spec.early_terminate.type != "none" else None
+        self._pruning = PruningStudy(spec) if prunes and spec.early_terminate.prunes else None
         self._spaces = SharedSearchSpaces()
         self._grid = Grid(spec.parameters) if self.method == GRID else None
         self.class_sampler: ClassSampler | None = None
@@ -359,6 +359,11 @@ class Search:
                     self._spaces = SharedSearchSpaces()  # which contains the removed values
 
     # Reports.
+
+    @property
+    def prunes(self) -> bool:
+        """Whether the sweep has a pruning rule, so that each report is decided on."""
+        return self._pruning is not None
 
     def report(self, number: int, step: int, value: float) -> PruneVerdict:
         """Record a value of the pruning metric, and decide whether the trial is pruned."""

@@ -69,6 +69,11 @@ class Rule(Model):
     )
     args: ClassArgs = Field(default_factory=dict, description="keyword arguments of the `pruner` class, as JSON values")
 
+    @property
+    def prunes(self) -> bool:
+        """Whether trials can be pruned, so that they wait for the decision on a report."""
+        return self.type != "none"
+
     @model_validator(mode="before")
     @classmethod
     def _by_class(cls, document: Any) -> Any:

@@ -184,7 +184,7 @@ def _check_trains_in_intervals(spec: CheckedKeys, kind: str) -> None:
         raise field_error(
             f"method: {{type: {kind}}} supports one objective; write metric: {{name: …, goal: …}}", "metrics"
         )
-    if spec.early_terminate.type != "none":
+    if spec.early_terminate.prunes:
         message = (
             f"not valid with method: {{type: {kind}}}: trials are compared at the ends of their intervals; remove it"
         )

@@ -101,8 +101,19 @@ def test_reports_are_written_and_answered(rig: Rig) -> None:
     assert rig.trials()[1].reports == {0: 0.1, 1: 0.1, 2: 0.1}
 
 
-def test_event_delivered_twice_is_handled_once(rig: Rig) -> None:
+def test_reports_are_not_answered_without_pruning_rule(rig: Rig) -> None:
+    """No trial waits for the answer, which would cost a call of the slot."""
     rig.submit()
+    rig.pool.report("cpu-0", 1, 0.1)
+    rig.settle()
+    rig.pool.report("cpu-0", 0, 0.2)  # repeated
+    rig.settle()
+    assert rig.pool["cpu-0"].answers == []
+    assert rig.trials()[0].reports == {0: 0.2, 1: 0.1}
+
+
+def test_event_delivered_twice_is_handled_once(rig: Rig) -> None:
+    rig.submit(early_terminate={"type": "threshold", "lower": 0.0})
     rig.pool.report("cpu-0", 0, 0.1)
     rig.pool.report("cpu-0", 1, 0.2)  # the slot sends both, because the first was not acknowledged
     rig.settle()
