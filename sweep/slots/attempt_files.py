@@ -55,6 +55,9 @@ class AttemptFiles(Protocol):
     async def fetch(self, assignment: Assignment) -> None:
         """Fetch what an attempt needs. Raises `FilesError`."""
 
+    def sends(self, assignment: Assignment) -> bool:
+        """Whether an attempt that has ended has left something that must be sent."""
+
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Send what an attempt has left. Raises `FilesError`."""
 
@@ -99,6 +102,9 @@ class LocalFiles:
             folder = Path(assignment.interval.checkpoint)
             object_store_fetch_client.ensure_checkpoints(self._data, folder, attempt_of_folder(folder.name)[0] + 1)
 
+    def sends(self, assignment: Assignment) -> bool:
+        return False
+
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         """Everything is in place."""
 
@@ -135,6 +141,9 @@ class AgentFiles:
 
     async def fetch(self, assignment: Assignment) -> None:
         await self._ask(FetchFiles(assignment), self._fetch_s)
+
+    def sends(self, assignment: Assignment) -> bool:
+        return _has_left_files(AttemptDirectory(Path(assignment.directory), assignment.rank))
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         await self._ask(SendFiles(assignment, checkpoints), self._send_s)
@@ -175,6 +184,17 @@ class AgentFiles:
             return decode_reply(line)
         finally:
             writing.close()
+
+
+def _has_left_files(directory: AttemptDirectory) -> bool:
+    """Whether the folder of an attempt has more than an empty log, and folders that are being removed."""
+    removed = (directory.work.name, directory.temporary.name)
+    try:
+        with os.scandir(directory.root) as entries:
+            left = [entry for entry in entries if entry.name not in removed]
+            return any(entry.name != directory.log.name or entry.stat().st_size for entry in left)
+    except OSError:  # the agent determines what that means
+        return True
 
 
 def _checkpoints(assignment: Assignment) -> list[Path]:

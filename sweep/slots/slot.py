@@ -324,7 +324,7 @@ class Slot:
         usage.finish()
         ended = self._determine_outcome(running)
         self._remove_temporary(running.assignment)
-        if not self._files.is_local:
+        if running.saved or self._files.sends(running.assignment):
             ended = await self._send_files(running, ended)
         if self._running is running:
             self._running = None

@@ -31,6 +31,7 @@ class FakeFiles:
     error: Exception | None = None
     clock_offset_s: float = 0.0
     is_local: bool = False
+    has_left: bool = True  # whether an attempt leaves something to send
 
     def fetches(self, assignment: Assignment) -> bool:
         return True
@@ -40,6 +41,9 @@ class FakeFiles:
         await self.arrive.wait()
         if self.error is not None:
             raise self.error
+
+    def sends(self, assignment: Assignment) -> bool:
+        return self.has_left
 
     async def send(self, assignment: Assignment, *, checkpoints: bool) -> None:
         self.log.append(f"send{' with checkpoints' if checkpoints else ''}")
@@ -98,6 +102,16 @@ def test_end_waits_for_the_files(slot: SlotDriver, files: FakeFiles) -> None:
     slot.exchange()  # acknowledges the end
     wait_until_logged(slot, files, 3)
     assert files.log == ["fetch", "send", "remove with checkpoints"]
+
+
+def test_attempt_that_has_left_nothing_ends_at_once(slot: SlotDriver, files: FakeFiles) -> None:
+    files.arrive.set()
+    files.has_left = False
+    events = slot.until(lambda event: isinstance(event, Ended), run(slot.assignment("good")))
+    assert not [event for event in events if isinstance(event, DeviceReleased)]
+    slot.exchange()  # acknowledges the end
+    wait_until_logged(slot, files, 2)
+    assert files.log == ["fetch", "remove with checkpoints"]
 
 
 def test_saved_files_are_reported_when_the_head_has_them(slot: SlotDriver, files: FakeFiles) -> None:
