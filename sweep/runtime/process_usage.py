@@ -14,7 +14,9 @@ from podium.sweep.runtime.process_cpu_and_connections import cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
 _STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
-_REST = 200  # pause between two measurements of shared memory, as a multiple of their time: 0.5 % of a core
+# Pause between two measurements of shared memory, as a multiple of their time.
+_REST = 1000  # 0.1 % of a core
+_REST_CHANGED = 200  # 0.5 % of a core, after processes were forked or have ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,17 @@ class ProcessTreeMeter:
         self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
-        self._due_s = 0.0
+        self._measured = 0  # the number of processes for which `shared` was measured
+        self._due_s = self._changed_due_s = 0.0
+
+    def following(self) -> ProcessTreeMeter:
+        """For the next process tree below the same process, if it runs the same program: until its shared memory is
+        measured, it is considered to share as much.
+        """
+        meter = ProcessTreeMeter(self._root, self._ignored)
+        meter.shared, meter._measured = self.shared, self._measured
+        meter._due_s, meter._changed_due_s = self._due_s, self._changed_due_s
+        return meter
 
     def pids(self) -> list[int]:
         """The descendants that count."""
@@ -79,8 +91,11 @@ class ProcessTreeMeter:
         return len(self._seen) <= 1
 
     def is_due(self, allowed: float) -> bool:
-        """Whether to call `exactly` now: after a pause, and whenever the memory may exceed `allowed`."""
-        return self._resident > allowed or time.monotonic() >= self._due_s
+        """Whether to call `exactly` now: after a pause, which is shorter if the number of processes has changed, and
+        whenever the memory may exceed `allowed`.
+        """
+        due_s = self._due_s if len(self._seen) == self._measured else self._changed_due_s
+        return self._resident > allowed or time.monotonic() >= due_s
 
     def exactly(self, pids: Sequence[int]) -> int:
         """The same memory, where what processes share counts proportionally.
@@ -92,8 +107,11 @@ class ProcessTreeMeter:
         exact = sum(map(attempt_resource_usage.proportional, pids))
         now_s = time.monotonic()
         if exact and abs(_resident(pids) - before) <= _STEADY * before:  # else memory changes, or the processes end
-            self.shared = max(0, before - exact)
-        self._due_s = now_s + _REST * (now_s - began_s)
+            self.shared, self._measured = max(0, before - exact), len(pids)
+        else:
+            self._measured = 0
+        took_s = now_s - began_s
+        self._due_s, self._changed_due_s = now_s + _REST * took_s, now_s + _REST_CHANGED * took_s
         return exact
 
     def totals(self, pids: Sequence[int]) -> Totals:

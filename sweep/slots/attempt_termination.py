@@ -29,6 +29,7 @@ class AttemptLimits:
     def __init__(self, fork_servers: ForkServerPool, *, fork_server_s: float = FORK_SERVER_S) -> None:
         """`fork_server_s`: seconds in which a fork server must have killed an attempt, or it is killed itself."""
         self._fork_servers = fork_servers
+        self._meter: tuple[int, int, ProcessTreeMeter] | None = None  # with fork server and sweep of the last attempt
         self._fork_server_s = fork_server_s
 
     def stop(self, running: RunningAttempt, kill: Kill) -> None:
@@ -72,10 +73,18 @@ class AttemptLimits:
         limits = running.assignment.limits
         return [] if limits.work_dir_mb is None else [self._enforce_quota(running, limits.work_dir_mb)]
 
-    def meter(self) -> ProcessTreeMeter:
-        """Of the processes of the attempt that has just started, without that of the next one."""
+    def meter(self, sweep_id: int) -> ProcessTreeMeter:
+        """Of the processes of the attempt that has just started, without that of the next one.
+
+        Attempts of a sweep run the same program, so they share about as much with their fork server.
+        """
         server = self._fork_servers.current
-        return ProcessTreeMeter(server.pid, lambda: server.spare)
+        if self._meter is not None and self._meter[:2] == (server.pid, sweep_id):
+            meter = self._meter[2].following()
+        else:
+            meter = ProcessTreeMeter(server.pid, lambda: server.spare)
+        self._meter = server.pid, sweep_id, meter
+        return meter
 
     async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory), running.assignment.rank)

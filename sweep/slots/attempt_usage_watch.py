@@ -62,7 +62,7 @@ class UsageWatch:
         self._limit = int(min(self._allowed, self._machine))
         is_script = assignment.program.get("command") is not None  # its process does not report its own peak
         self._calm_s = SAMPLE_S if math.isinf(self._allowed) and not is_script else _OFTEN_S
-        self._meter = limits.meter()
+        self._meter = limits.meter(assignment.sweep_id)
         self._gpus = GpuMeter(gpus_of(assignment, gpu), assignment.share)
         self._gpu_usage = GpuUsage()
         self._reading: asyncio.Future[GpuUsage] | None = None  # of the driver, in a thread

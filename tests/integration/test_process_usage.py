@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -83,6 +85,35 @@ def test_memory_and_processor_time_of_a_tree(program: Program) -> None:
     assert 64 * MB <= meter.exactly(pids) < 140 * MB
     assert 64 * MB <= meter.roughly(pids) < 140 * MB
     assert not meter.is_due(4000 * MB)  # it rests
+
+
+def test_next_tree_shares_as_much_until_it_is_measured(program: Program) -> None:
+    for _ in range(3):
+        program.next()
+    pid = program.process.pid
+    pids = [pid, *ProcessTreeMeter(pid).pids()]
+    earlier = ProcessTreeMeter(pid)
+    earlier.roughly(pids)
+    earlier.exactly(pids)
+    meter = earlier.following()
+    assert 64 * MB <= meter.roughly(pids) < 140 * MB
+    assert not meter.is_due(4000 * MB)
+    assert meter.is_due(64 * MB)
+
+
+def test_shared_memory_is_measured_sooner_when_number_of_processes_has_changed(program: Program) -> None:
+    for _ in range(3):
+        program.next()
+    pid = program.process.pid
+    pids = [pid, *ProcessTreeMeter(pid).pids()]
+    meter = ProcessTreeMeter(pid)
+    meter.roughly(pids)
+    meter.exactly(pids)
+    meter.roughly(pids[:-1])
+    while not meter.is_due(math.inf):
+        time.sleep(0.001)
+    meter.roughly(pids)
+    assert not meter.is_due(math.inf)
 
 
 def test_ignored_process_does_not_count(program: Program) -> None:
