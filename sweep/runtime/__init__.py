@@ -34,6 +34,7 @@ Modules:
     incremental_file_removal           Removes files and folders of trials incrementally, so that large ones do not
                                        block the caller
     joined_node_settings               The settings of a node that joins the service of another machine
+    kernel_files                       Reads small files of the kernel, such as those of /proc
     key_locks                          One lock for each key, so that several threads do the same work once and
                                        different work at the same time
     layout                             All paths of the data directory

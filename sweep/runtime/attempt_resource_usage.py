@@ -10,6 +10,8 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from podium.sweep.runtime.kernel_files import read_kernel_file
+
 _TIGHT_S = 0.02
 _MEMORY_BYTES_S = 4e9  # upper bound of a process's allocation rate: sets the polling interval near the limit
 _REST = 4  # minimum pause, as a multiple of the measurement time; counting shared pages is slow
@@ -19,9 +21,9 @@ _FOLDER_BYTES_S = 1e9
 _ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
 _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 # Names of lines in /proc.
-_MEMORY = ("RssAnon", "RssShmem", "VmSwap", "VmHWM", "RssFile")
-_PROPORTIONAL = ("Pss_Anon", "Pss_Shmem", "SwapPss")
-_PRIVATE = ("Private_Clean", "Private_Dirty", "Private_Hugetlb")
+_MEMORY = (b"RssAnon", b"RssShmem", b"VmSwap", b"VmHWM", b"RssFile")
+_PROPORTIONAL = (b"Pss_Anon", b"Pss_Shmem", b"SwapPss")
+_PRIVATE = (b"Private_Clean", b"Private_Dirty", b"Private_Hugetlb")
 
 
 def memory_pause_s(used: int, allowed: float, took_s: float, calm_s: float) -> float:
@@ -59,30 +61,28 @@ class ProcessMemory(NamedTuple):
 
 def resident(pid: int | str) -> ProcessMemory:
     """The memory of a process, as the kernel counts it."""
-    kb = _kb(Path(f"/proc/{pid}/status"), _MEMORY)
-    now = kb.get("RssAnon", 0) + kb.get("RssShmem", 0) + kb.get("VmSwap", 0)
-    return ProcessMemory(now << 10, kb.get("VmHWM", 0) << 10, kb.get("RssFile", 0) << 10)
+    kb = _kb(f"/proc/{pid}/status", _MEMORY)
+    now = kb.get(b"RssAnon", 0) + kb.get(b"RssShmem", 0) + kb.get(b"VmSwap", 0)
+    return ProcessMemory(now << 10, kb.get(b"VmHWM", 0) << 10, kb.get(b"RssFile", 0) << 10)
 
 
 def proportional(pid: int) -> int:
     """The same, where memory of several processes counts proportionally (PSS); the kernel walks all pages for it."""
-    return sum(_kb(Path(f"/proc/{pid}/smaps_rollup"), _PROPORTIONAL).values()) << 10
+    return sum(_kb(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL).values()) << 10
 
 
 def private_memory() -> int:
     """Bytes of memory that only this process uses."""
-    return (
-        sum(_kb(Path("/proc/self/smaps_rollup"), ("Private_Clean", "Private_Dirty", "Private_Hugetlb")).values()) << 10
-    )
+    return sum(_kb("/proc/self/smaps_rollup", _PRIVATE).values()) << 10
 
 
-def _kb(path: Path, names: Container[str]) -> dict[str, int]:
+def _kb(path: str, names: Container[bytes]) -> dict[bytes, int]:
     """The lines with these names; none if the process has ended."""
     try:
-        lines = path.read_text(errors="replace").splitlines()  # process names are arbitrary bytes
+        lines = read_kernel_file(path).splitlines()
     except OSError:
         return {}
-    split = (line.partition(":") for line in lines)
+    split = (line.partition(b":") for line in lines)
     return {name: int(value.split()[0]) for name, _, value in split if name in names}
 
 
@@ -134,7 +134,7 @@ def oom_kills(counter: Path | None) -> int | None:
     if counter is None:
         return None
     try:
-        words = counter.read_text().split()
-        return int(words[words.index("oom_kill") + 1])
+        words = read_kernel_file(str(counter)).split()
+        return int(words[words.index(b"oom_kill") + 1])
     except (OSError, ValueError, IndexError):
         return None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from podium.sweep.runtime.kernel_files import read_kernel_file
 from podium.sweep.runtime.process_trees import descendants
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -31,7 +32,7 @@ def cpu_s(pid: int, *, collected: bool = False) -> float:
 
 def _stat(pid: int) -> list[bytes]:
     """The fields after the name, which may have any bytes."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return read_kernel_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def has_connection(pid: int, port: int, ignored: int = 0) -> bool:

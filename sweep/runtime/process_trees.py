@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+from podium.sweep.runtime.kernel_files import read_kernel_file
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -30,27 +32,15 @@ def children(pid: int) -> list[int]:
     """The running children of all threads of a process; [] if it has ended."""
     found: list[int] = []
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as in `_content`
+        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as in `read_kernel_file`
     except OSError:
         return []
     for task in tasks:
         try:
-            found += map(int, _content(f"/proc/{pid}/task/{task}/children").split())
+            found += map(int, read_kernel_file(f"/proc/{pid}/task/{task}/children").split())
         except OSError:
             continue
     return found
-
-
-def _content(path: str) -> bytes:
-    """A small file of the kernel. No `Path`: a fork server reads one for each attempt, in memory that it must copy."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    content = b""
-    try:
-        while part := os.read(descriptor, 4096):
-            content += part
-    finally:
-        os.close(descriptor)
-    return content
 
 
 def descendants(pid: int) -> list[int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.attempt_resource_usage import ProcessMemory
+from podium.sweep.runtime.kernel_files import read_kernel_file
 from podium.sweep.runtime.process_cpu_and_connections import cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
@@ -131,7 +132,7 @@ def _resident(pids: Sequence[int]) -> int:
 def _traffic(pid: int | str) -> tuple[int, int]:
     """Bytes that a process has read from storage and written to it."""
     try:
-        lines = Path(f"/proc/{pid}/io").read_bytes().splitlines()
+        lines = read_kernel_file(f"/proc/{pid}/io").splitlines()
     except OSError:  # it has ended, or is that of another user
         return 0, 0
     values = dict(line.split(b": ", 1) for line in lines)
@@ -155,7 +156,7 @@ def machine_memory_bytes() -> int:
 def _limit_files() -> list[Path]:
     """The files with the memory limits of the cgroup and of those that contain it."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = read_kernel_file("/proc/self/cgroup").decode(errors="replace").splitlines()
     except OSError:
         return []
     for line in lines:
@@ -170,7 +171,7 @@ def _limit_files() -> list[Path]:
 
 def _limit(path: Path) -> int | None:
     try:
-        text = path.read_text().strip()
+        text = read_kernel_file(str(path)).strip()
     except OSError:
         return None
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdigit() else None

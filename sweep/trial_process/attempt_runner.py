@@ -305,6 +305,7 @@ def _rehearse_one(assignment: Assignment, channel: Channel, device: torch.device
     channel.send(_started_event(assignment, device, imports))
     outcome = _outcome(lambda trial: float(trial.number), trial, assignment)
     trial.report_last()
+    _send_usage(channel, -_MEASURED_S)
     channel.send(replace(_with_unused(outcome, trial), late_prune_answers=trial.late_prune_answers))
 
 
