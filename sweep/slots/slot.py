@@ -68,6 +68,7 @@ from podium.sweep.values.slot_events import (
     RankIdle,
     Reported,
     Saved,
+    StopRequested,
     StoreOpened,
     StudyRequested,
     SuggestRequested,
@@ -78,7 +79,7 @@ ABANDONED_CHECK_S = 1.0
 KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no scheduler has acknowledged
 FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
 _MB = 1 << 20
-_URGENT = (DeviceReleased, Ended, RankIdle, StoreOpened, StudyRequested, SuggestRequested)
+_URGENT = (DeviceReleased, Ended, RankIdle, StopRequested, StoreOpened, StudyRequested, SuggestRequested)
 log = logging.getLogger("podium.slot")
 
 
