@@ -25,7 +25,7 @@ PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 # The tests that use a database: stores, queries, audit, REST API, and what reads and writes by these.
 DATABASE_TESTS := tests/unit/db tests/contract/db tests/contract/test_recorder.py \
-	tests/contract/api/test_tensorboard_export.py tests/unit/api/serve/test_standby_wake_forwarding.py \
+	tests/integration/export_formats tests/unit/api/serve/test_standby_wake_forwarding.py \
 	tests/contract/sweep/file_store/test_file_stores.py tests/unit/api/rest tests/unit/api/cli/test_app.py \
 	tests/integration/database_programs \
 	$(patsubst %,tests/unit/api/cli/commands/test_%.py,ensemble ensemble_traffic_and_drift node sweep_curves \

@@ -64,7 +64,15 @@ def test_groups_have_bands_and_the_legend_hides_one(stage: Stage, visitor: Visit
     assert query(page, "hide") == "sgd"
 
 
-@pytest.mark.parametrize(("kind", "start"), [("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"line,step,loss")])
+# `test_chart_files` saves the other kinds of other charts.
+SAVED = [
+    ("CSV", b"line,step,loss"),
+    pytest.param("PNG", b"\x89PNG", marks=pytest.mark.slow),
+    pytest.param("SVG", b"<svg", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("kind", "start"), SAVED)
 def test_chart_is_exported(stage: Stage, visitor: Visitor, tmp_path: Path, kind: str, start: bytes) -> None:
     page = visitor.open(f"/sweeps/{stage.finished}/curves")
     figure = page.get_by_role("figure", name="loss", exact=True)

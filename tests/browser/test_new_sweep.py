@@ -154,7 +154,10 @@ CUT = """() => [...document.querySelectorAll('.new-parameter textarea, .new-para
   .map(each => each.value ?? each.textContent)"""
 
 
-@pytest.mark.parametrize("size", [(390, 844), (1440, 900), (2560, 1440)])
+@pytest.mark.parametrize(
+    "size",
+    [(390, 844), pytest.param((1440, 900), marks=pytest.mark.slow), pytest.param((2560, 1440), marks=pytest.mark.slow)],
+)
 def test_long_names_and_values_of_parameters_are_shown_in_full(stage: Stage, size: tuple[int, int]) -> None:
     with stage.visitor(size=size) as visitor:
         page = visitor.open("/new")

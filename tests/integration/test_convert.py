@@ -279,11 +279,14 @@ GUARDED = """
     [
         (GUARDED, (), '`if __name__ == "__main__":` (line 3) only runs for a Tuner'),
         (DISTRIBUTIONS, ("--function", "a:b"), "add --metric NAME --goal minimize (or maximize)"),
-        (DISTRIBUTIONS, ("--metric", "m", "--goal", "minimize"), "add --function train:NAME"),
-        (
+        pytest.param(
+            DISTRIBUTIONS, ("--metric", "m", "--goal", "minimize"), "add --function train:NAME", marks=pytest.mark.slow
+        ),
+        pytest.param(
             DISTRIBUTIONS + "    other = dict(space)\n",
             (),
             "has several search spaces: space, other; name one: train.py:space",
+            marks=pytest.mark.slow,
         ),
         ("import nowhere_to_be\n", (), "imports nowhere_to_be, which is not installed here"),
         ("x = 1\n1 / 0\n", (), "train.py:2: cannot import the script: ZeroDivisionError"),

@@ -263,6 +263,7 @@ def test_the_error_of_a_rank_is_in_the_error_of_the_others(mode: str) -> None:
     assert "rank 1 ended with ZeroDivisionError: a bug of rank 1" in results[0].errors
 
 
+@SLOW
 def test_a_rank_that_continues_after_its_error_ends_the_others() -> None:
     """They notice it by the end of its process group, not of its process."""
     with running_ranks([PROGRAMS / "ending_ranks.py", "sync", "raises and continues"], 2) as running:
@@ -270,6 +271,7 @@ def test_a_rank_that_continues_after_its_error_ends_the_others() -> None:
         assert not rank_template().has_ended(running.ranks[1])
 
 
+@SLOW
 def test_an_error_of_an_update_when_a_replica_leaves_ends_all(tmp_path: Path) -> None:
     """The optimizer of rank 0 raises in a thread, while rank 0 waits for this update."""
     with running_ranks([PROGRAMS / "failing_update.py", tmp_path], 2) as running:

@@ -100,7 +100,7 @@ def assert_newer(message: str) -> None:
 SERVE = pytest.param(("serve", "--port", "0", "--gateway-port", "0"), marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("command", [SERVE, ("db", "upgrade"), ("doctor",)])
+@pytest.mark.parametrize("command", [SERVE, ("db", "upgrade"), pytest.param(("doctor",), marks=pytest.mark.slow)])
 def test_database_of_a_newer_version_is_refused_unchanged(newer: DataDirectory, command: tuple[str, ...]) -> None:
     before = newer.database.read_bytes()
     done = podium(*command, "--data-dir", str(newer.root))
@@ -111,11 +111,7 @@ def test_database_of_a_newer_version_is_refused_unchanged(newer: DataDirectory, 
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=() if kind in ("api", "scheduler") else pytest.mark.slow)
-        for kind in MODULES
-        if kind != "ray"
-    ],
+    [pytest.param(kind, marks=() if kind == "api" else pytest.mark.slow) for kind in MODULES if kind != "ray"],
 )
 def test_component_refuses_the_database_of_a_newer_version(newer: DataDirectory, tmp_path: Path, kind: str) -> None:
     runtime = RuntimeDirectory(tmp_path / "run")

@@ -194,8 +194,18 @@ def test_copy_reads_the_url_from_the_environment(
         ("mysql://user:secret@host/name", 0o600, "write one line, postgresql://USER:PASSWORD@HOST/DATABASE"),
         ("\n", 0o600, "is empty"),
         ("postgresql://user:secret%@host/name", 0o600, "percent-encode special characters of the password"),
-        ("postgresql://user:se@secret@host/name", 0o600, "percent-encode special characters of the password"),
-        ("postgresql://user:se/secret@host/name", 0o600, "percent-encode special characters of the password"),
+        pytest.param(
+            "postgresql://user:se@secret@host/name",
+            0o600,
+            "percent-encode special characters of the password",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "postgresql://user:se/secret@host/name",
+            0o600,
+            "percent-encode special characters of the password",
+            marks=pytest.mark.slow,
+        ),
         ("postgresql://user:secret@127.0.0.1:9/name", 0o600, "cannot write to the PostgreSQL database 'name'"),
     ],
 )

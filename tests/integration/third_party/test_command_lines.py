@@ -34,7 +34,9 @@ def document(folder: str, script: str, arguments: str, **more: Any) -> dict[str,
     }
 
 
-@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize(
+    "parser", [pytest.param(name, marks=() if name == "argparse" else pytest.mark.slow) for name in PARSERS]
+)
 def test_script_with_sibling_imports_gives_same_result_as_alone(
     service: RunningService, parser: str, tmp_path: Path
 ) -> None:
