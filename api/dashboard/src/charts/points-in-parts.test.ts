@@ -23,7 +23,7 @@ function serve(respond: (parts: readonly string[]) => Points) {
 const byPart = ([part]: readonly string[]) =>
   part === "parameters" ? PARAMETERS : part === "metrics" ? METRICS : TRIALS;
 const sourceOf = (figures: readonly string[]) => ({ sweepId: 7, filter: "state:finished", figures });
-const fetched = (figures: readonly string[]) => fetchPoints(sourceOf(figures));
+const fetched = (figures: readonly string[]) => fetchPoints(sourceOf(figures), 2);
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -48,6 +48,13 @@ test("parts of different trials are not merged, and one request for all follows"
   serve(parts => (parts.length > 1 ? whole : parts[0] === "trials" ? TRIALS : { ...PARAMETERS, digest: "b" }));
   expect(await fetched([])).toEqual({ ...whole, source: sourceOf([]) });
   expect(asked.map(query => query.getAll("part"))).toEqual([["trials"], ["parameters"], ["trials", "parameters"]]);
+});
+
+test("the points of a larger sweep are one request, since each would evaluate the filter for the sample", async () => {
+  const whole = pointsOf({ value: [1, 2, 3], "params.lr": [0.1, 0.2, 0.3] }, { axes: AXES });
+  serve(() => whole);
+  expect(await fetchPoints(sourceOf(["min(loss)"]), 10_001)).toEqual({ ...whole, source: sourceOf(["min(loss)"]) });
+  expect(asked.map(query => query.getAll("part"))).toEqual([["trials", "parameters", "metrics"]]);
 });
 
 test("parts are merged only if all are of the same trials", () => {

@@ -4,13 +4,15 @@ import { columnOf, idsOf, type Points, type PointsSource } from "./trial-columns
 
 type Part = Schemas["Part"];
 
+const MOST_IN_PARTS = 10_000; // trials in a response
 const DIGITS = 5; // of parameters and figures of metrics: finer than a pixel of any chart
 
-export async function fetchPoints(source: PointsSource, signal?: AbortSignal): Promise<Points> {
+/** `total`: trials of the sweep; if they are so many that the points are a sample, it is made once, in one request. */
+export async function fetchPoints(source: PointsSource, total: number, signal?: AbortSignal): Promise<Points> {
   const ask = (part: Part[]) => fetchParts(source, part, DIGITS, signal);
   const parts = partsOf(source);
-  const points = merged(await Promise.all(parts.map(part => ask([part])))) ?? (await ask(parts));
-  return { ...points, source };
+  const inParts = total > MOST_IN_PARTS ? null : merged(await Promise.all(parts.map(part => ask([part]))));
+  return { ...(inParts ?? (await ask(parts))), source };
 }
 
 /** The points with all digits of parameters and figures, for files; trials that match no more keep what they have. */

@@ -4,6 +4,8 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { api, done } from "../api";
 import { type Changes, useLive } from "../live";
 import { keys } from "../query-keys";
+import { totalOf } from "../sweep/sweep";
+import { useSweep } from "../sweep/use-sweep";
 import type { Axis } from "./axis";
 import { type Brushes, readBrushes, withoutRanges } from "./brush-filter-terms";
 import type { ImportanceView } from "./importance";
@@ -50,9 +52,10 @@ export function usePoints(
   figures: readonly string[] = [],
   enabled = true,
 ): UseQueryResult<Points> {
+  const total = totalOf(useSweep(sweepId).data);
   const query = useQuery({
     queryKey: keys.charts(sweepId, "points", filter, ...figures),
-    queryFn: ({ signal }) => fetchPoints({ sweepId, filter, figures }, signal),
+    queryFn: ({ signal }) => fetchPoints({ sweepId, filter, figures }, total, signal),
     enabled,
     placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined), // never another sweep's
   });

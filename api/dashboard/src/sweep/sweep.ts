@@ -56,6 +56,11 @@ export function countedOf(sweep: Sweep): number {
   return (sweep.counts.finished ?? 0) + (sweep.counts.pruned ?? 0);
 }
 
+/** All trials of a sweep; 0 while it is loaded. */
+export function totalOf(sweep: Pick<Sweep, "counts"> | undefined): number {
+  return Object.values(sweep?.counts ?? {}).reduce((sum: number, count) => sum + (count ?? 0), 0);
+}
+
 /** "18 finished, 4 pruned, 2 running" */
 export function countsText(sweep: Sweep): string {
   const order = ["running", "finished", "pruned", "failed", "cancelled", "waiting"];

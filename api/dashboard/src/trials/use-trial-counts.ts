@@ -2,8 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
 import { keys } from "../query-keys";
+import { totalOf } from "../sweep/sweep";
 import { useSweep } from "../sweep/use-sweep";
 import { withTerm } from "./filter-terms";
+
+const MANY = 10_000; // trials: to count those that match delays the rows and points that the page waits for
+const LATER_MS = 500;
 
 type Counts = Readonly<Record<string, number | undefined>>;
 
@@ -13,7 +17,9 @@ export function useTrialCounts(sweepId: number, filter: string): Counts | null {
   const others = withTerm(filter, "state", "");
   const matching = useQuery({
     queryKey: keys.sweep(sweepId, "trial-counts", others),
-    queryFn: ({ signal }) => {
+    queryFn: async ({ signal }) => {
+      if (totalOf(sweep) > MANY) await new Promise(resolve => setTimeout(resolve, LATER_MS));
+      signal.throwIfAborted();
       const params = { path: { sweep_id: sweepId }, query: { filter: others } };
       return done(api.GET("/api/v1/sweeps/{sweep_id}/trial-counts", { params, signal }));
     },
