@@ -7,7 +7,7 @@ type Part = Schemas["Part"];
 const MOST_IN_PARTS = 10_000; // trials in a response
 const DIGITS = 5; // of parameters and figures of metrics: finer than a pixel of any chart
 
-/** `total`: trials of the sweep; if they are so many that the points are a sample, it is made once, in one request. */
+/** `total`: trials of the sweep. More than a response has are sampled once, in one request. */
 export async function fetchPoints(source: PointsSource, total: number, signal?: AbortSignal): Promise<Points> {
   const ask = (part: Part[]) => fetchParts(source, part, DIGITS, signal);
   const parts = partsOf(source);
