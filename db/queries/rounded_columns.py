@@ -24,14 +24,16 @@ def rounded(columns: dict[str, list[Any]], digits: int | None) -> dict[str, list
 
 
 def _rounded(column: list[Any], digits: int) -> list[Any]:
-    if not set(map(type, column)) <= {float, int, type(None)} or len(set(column)) <= FEW:
+    kinds = set(map(type, column))
+    if not kinds <= {float, int, type(None)} or len(set(column)) <= FEW:
         return column
     values = np.array(column, dtype=float)
     decimals = _decimals(values, digits)
-    for count in np.unique(decimals[decimals <= MAX_DECIMALS]):
-        chosen = decimals == count
-        values[chosen] = np.round(values[chosen], int(count))
-    return [number if type(old) is float else old for old, number in zip(column, values.tolist(), strict=True)]
+    scales = 10.0 ** np.minimum(decimals, MAX_DECIMALS)
+    shown: list[Any] = np.where(decimals <= MAX_DECIMALS, np.rint(values * scales) / scales, values).tolist()
+    if None not in column and int not in kinds:
+        return shown
+    return [number if type(old) is float else old for old, number in zip(column, shown, strict=True)]
 
 
 def _decimals(values: NDArray[np.float64], digits: int) -> NDArray[np.int64]:
