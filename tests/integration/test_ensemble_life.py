@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import statistics
 import threading
 import time
 
@@ -19,7 +18,7 @@ from tests.running_service import RunningService, wait_for
 from tests.specs import builtin_document
 
 DEADLINE_MS = 400.0
-GRACE_MS = 50.0  # for the median: other tests run at the same time
+GRACE_MS = 50.0
 ROWS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 64)
 
 
@@ -116,9 +115,7 @@ def test_stopped_member_is_reported_and_delays_no_prediction(service: RunningSer
     for answer in answers:
         assert (answer["outcome"], answer["answered"], answer["degraded"]) == ("degraded", 2, True)
         assert statuses(answer)[1] in ("late", "skipped_open")
-        assert answer["total_ms"] < 2 * DEADLINE_MS, "the member is stopped for longer; the machine may be busy"
-    late = [answer["total_ms"] for answer in answers if statuses(answer)[1] == "late"]
-    assert statistics.median(late) <= DEADLINE_MS + GRACE_MS
+        assert answer["total_ms"] <= DEADLINE_MS + GRACE_MS
     assert statuses(answers[0])[1] == "late"
     assert statuses(answers[-1])[1] == "skipped_open", "and after a while it costs no time at all"
 
