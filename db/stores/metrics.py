@@ -11,9 +11,10 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, func, select, text
+from sqlalchemy import ColumnElement, Connection, case, func, select, text
 
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.sqlite_database import sqlite_module
@@ -53,7 +54,16 @@ def _prints_exactly() -> bool:
     return printed == "[0.30000000000000004]"
 
 
-EXACT_VALUE = "value" if _prints_exactly() else "printf('%!.17g', value)"
+PRINTS_EXACTLY = _prints_exactly()
+EXACT_VALUE = "value" if PRINTS_EXACTLY else "printf('%!.17g', value)"
+
+
+def exact_json(column: ColumnElement[Any], prints_exactly: bool = PRINTS_EXACTLY) -> ColumnElement[Any]:
+    """A number with all its digits for a JSON function; NULL stays NULL."""
+    if prints_exactly:
+        return column
+    return case((column.is_not(None), func.json(func.printf("%!.17g", column))))
+
 
 # Several curves in one statement, as JSON: the driver releases the interpreter for each statement and each row, and
 # waits for it again while other threads compute.

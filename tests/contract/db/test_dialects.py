@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -58,6 +59,16 @@ def test_integers_have_64_bits(database: Database) -> None:
         )
         summary = metric_summaries.of_trial(connection, imported)[0]
         assert (summary.last_step, summary.min_step, summary.max_step) == (LARGE, LARGE, LARGE)
+
+
+@pytest.mark.parametrize("prints_exactly", [False, metrics.PRINTS_EXACTLY])
+def test_numbers_in_json_have_all_digits(database: Database, prints_exactly: bool) -> None:
+    with database.write() as connection:
+        add_trials(connection, None, *FLOATS)
+        values = select(trials.c.value).order_by(trials.c.number).subquery()
+        array = func.json_group_array(metrics.exact_json(values.c.value, prints_exactly))
+        found: str = connection.execute(select(array)).scalar_one()
+    assert json.loads(found) == [None, *FLOATS]
 
 
 @pytest.mark.parametrize(
