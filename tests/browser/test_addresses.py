@@ -33,6 +33,7 @@ def test_address_with_the_id_of_a_trial_leads_to_its_number(stage: Stage, visito
     expect(page.get_by_role("heading", level=1)).to_contain_text("Trial 2")
 
 
+@pytest.mark.slow
 def test_address_of_a_comparison_with_ids_gets_numbers(stage: Stage, visitor: Visitor, ids: list[int]) -> None:
     names = f"{stage.digits}.0,{stage.digits}.2"
     for path in (f"/sweeps/{stage.digits}/compare", "/compare"):
@@ -44,6 +45,7 @@ def test_address_of_a_comparison_with_ids_gets_numbers(stage: Stage, visitor: Vi
             expect(link).to_have_attribute("href", f"/sweeps/{stage.digits}/trials/{number}")
 
 
+@pytest.mark.slow
 def test_draft_of_an_ensemble_with_ids_gets_numbers(stage: Stage, visitor: Visitor, ids: list[int]) -> None:
     page = visitor.open(f"/sweeps/{stage.digits}/ensemble?trials={ids[0]},{ids[1]}")
     names = f"{stage.digits}.0,{stage.digits}.2"

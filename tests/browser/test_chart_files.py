@@ -60,7 +60,9 @@ def table(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-@pytest.mark.parametrize(("tab", "expected"), [("analysis", ANALYSIS), ("devices", DEVICES)])
+@pytest.mark.parametrize(
+    ("tab", "expected"), [pytest.param("analysis", ANALYSIS, marks=pytest.mark.slow), ("devices", DEVICES)]
+)
 def test_every_chart_is_saved_under_the_name_of_the_sweep(
     stage: Stage, visitor: Visitor, tmp_path: Path, tab: str, expected: set[str]
 ) -> None:

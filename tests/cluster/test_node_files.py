@@ -107,6 +107,7 @@ def slow_node(cluster: Cluster, node: Machine) -> Iterator[Machine]:
     cluster.command("devices", "return", "cpu-0", "--json")
 
 
+@pytest.mark.slow
 def test_trial_on_a_node_leaves_its_files_on_the_head(cluster: Cluster, node: Machine, folder: Path) -> None:
     sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=2), folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 60.0)

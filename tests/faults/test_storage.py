@@ -355,6 +355,7 @@ def second(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_migration_is_atomic_when_killed_at_any_statement(tmp_path: Path, old: Path, second: Path) -> None:
     seen, before = set(), _schema(old)
     for statement in range(1, 100):

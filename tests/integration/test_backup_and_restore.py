@@ -33,6 +33,7 @@ def _predictions(client: Client, ensemble_id: int) -> object:
     return client.predict(ensemble_id, ROWS)["outputs"]
 
 
+@pytest.mark.slow
 def test_restored_service_serves_its_trials_and_ensembles(
     service: RunningService, answered: tuple[int, int], tmp_path: Path
 ) -> None:

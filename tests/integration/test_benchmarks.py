@@ -43,6 +43,7 @@ def check(row: dict[str, Any]) -> None:
     assert {"python", "torch", "ray", "optuna", "sqlite"} <= set(row["versions"])
 
 
+@pytest.mark.slow
 def test_search_storage_and_simulated_slot_benchmarks_write_complete_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

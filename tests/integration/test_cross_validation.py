@@ -45,7 +45,11 @@ def logged(events: list[Event], name: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "metric", "pick"), [("digits", "val_accuracy", np.argmax), ("diabetes", "val_rmse", np.argmin)]
+    ("name", "metric", "pick"),
+    [
+        pytest.param("digits", "val_accuracy", np.argmax, marks=pytest.mark.slow),
+        ("diabetes", "val_rmse", np.argmin),
+    ],
 )
 def test_value_is_mean_over_folds_and_one_network_is_kept(slot: SlotDriver, name: str, metric: str, pick: Any) -> None:
     assignment = assignment_of(slot, name, metric)

@@ -94,7 +94,9 @@ def test_long_row_is_measured_only_when_named(tmp_path: Path) -> None:
     assert measured == [17]
 
 
-@pytest.mark.parametrize("name", ["trials", pytest.param("simulated-slots", marks=pytest.mark.slow), "points"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("trials", "simulated-slots")), "points"]
+)
 def test_simulated_parts_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     growth.main([name, "--quick"])
     rows = capsys.readouterr().out.splitlines()[2:-1]

@@ -117,6 +117,7 @@ def test_regression_predicts_values(tmp_path: Path) -> None:
     np.testing.assert_allclose(together.combined, values, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
 def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -> None:
     files = [saved(tmp_path, seed, model) for seed in range(3)]

@@ -61,6 +61,7 @@ def test_a_step_equals_one_process_over_the_concatenated_batch(options: list[str
     assert found[0]["final"] == found[1]["final"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["sync"], pytest.param(["spares", "spares=0"], marks=SLOW)], ids=" ".join)
 def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str]) -> None:
     """Eight bits: not equal to one process, but near it."""
@@ -71,6 +72,7 @@ def test_compressed_gradients_have_the_precision_of_bfloat16(options: list[str])
     assert found[0]["final"] == pytest.approx(curve[-1], abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [pytest.param(["sync"], marks=SLOW), ["spares", "spares=1"]], ids=" ".join)
 def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str]) -> None:
     first, second = printed("data_parallel.py", 2, *options, "normalized")
@@ -90,6 +92,7 @@ def test_late_gradients_never_count(tmp_path: Path) -> None:
     assert all(each["final"] == found[0]["final"] for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("servers", [1, pytest.param(2, marks=SLOW)])
 def test_asynchronous_training_with_warm_up_equals_one_process_after_the_other(servers: int) -> None:
     """Rank 0 makes all updates of the warm-up and leaves; then rank 1 continues from there, so the order is known."""
@@ -172,6 +175,7 @@ def test_the_process_group_is_not_destroyed_with_the_network() -> None:
     assert printed("dropped_network.py", 1) == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "served", [pytest.param(True, marks=SLOW), False], ids=["store of the launcher", "store of rank 0"]
 )

@@ -104,6 +104,7 @@ def test_at_most_max_rows_are_measured(tmp_path: Path) -> None:
     assert measure(request(trained(tmp_path), max_rows=7)).rows == 7
 
 
+@pytest.mark.slow
 def test_posted_rows_are_measured(tmp_path: Path) -> None:
     file = trained(tmp_path)
     data = memory_mapped_datasets.load(DATA, SPLIT, DataDirectory(tmp_path).data_cache)
@@ -129,6 +130,7 @@ class Outlier(nn.Module):
         return outputs
 
 
+@pytest.mark.slow
 def test_network_that_quantizes_badly_stays_in_float32(tmp_path: Path) -> None:
     file = trained(tmp_path)
     torch.manual_seed(0)
@@ -171,6 +173,7 @@ class Timed(SingleNetwork):
         return super().predict(inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("took_s", "chosen", "words"),
     [

@@ -174,6 +174,7 @@ def test_members_have_precisions_of_their_own_and_versions_theirs(
     assert {member["precision"]["used"] for member in service.client.ensemble(between["id"])["members"]} == {"int8"}
 
 
+@pytest.mark.slow
 def test_member_whose_loss_may_not_rise_stays_in_float32_and_says_so(
     service: RunningService, trials: list[TrialInfo]
 ) -> None:
@@ -188,6 +189,7 @@ def test_member_whose_loss_may_not_rise_stays_in_float32_and_says_so(
     service.client.retire_ensemble(found["id"])
 
 
+@pytest.mark.slow
 def test_float16_is_refused_without_a_gpu(service: RunningService, trials: list[TrialInfo]) -> None:
     if any(device["kind"] == "gpu" for device in service.client.devices()):
         pytest.skip("float16 is for GPUs")

@@ -251,6 +251,7 @@ def test_second_service_on_same_directory_is_refused(lasting: AuditedService, tm
     assert not (tmp_path / "other" / "podium.sqlite3").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -74,7 +74,7 @@ def test_script_receives_sampled_values_as_arguments(slot: SlotDriver) -> None:
         ("defines_metric", ("score", "score.max"), (3.0, 3.0)),
         pytest.param("is_disabled", ("score",), (0.25,), marks=pytest.mark.slow),
         ("starts_a_child", ("score", "nested.loss"), (2.25, 1 / 3)),
-        ("logs_many", ("score", "metric 5"), (0.25, 7.0)),
+        pytest.param("logs_many", ("score", "metric 5"), (0.25, 7.0), marks=pytest.mark.slow),
     ],
 )
 def test_value_is_last_logged_or_summary_value(
@@ -84,7 +84,7 @@ def test_value_is_last_logged_or_summary_value(
     assert (ended.state, ended.values, ended.message) == (FINISHED, values, "")
 
 
-@pytest.mark.parametrize("mode", ["offline", "disabled"])
+@pytest.mark.parametrize("mode", ["offline", pytest.param("disabled", marks=pytest.mark.slow)])
 def test_later_defaults_do_not_replace_sampled_values(slot: SlotDriver, mode: str) -> None:
     ended = slot.result(code=CODE, program=_script("sets_defaults_later", mode))
     assert (ended.state, ended.value, ended.message) == (FINISHED, 0.25, "")
@@ -118,6 +118,7 @@ def test_run_is_offline_and_leaves_no_files_in_working_directory(slot: SlotDrive
     assert "offline: True next to the script: False" in _log(assignment)
 
 
+@pytest.mark.slow
 def test_settings_of_user_are_kept(slot: SlotDriver, tmp_path: Path) -> None:
     assignment = slot.assignment(
         code=CODE, program=_script("shows_where", WANDB_MODE="offline", WANDB_DIR=str(tmp_path))
@@ -144,8 +145,8 @@ def _function(name: str) -> dict[str, Any]:
     ("name", "value", "reports"),
     [
         ("train", 2.25, [(0, 0.25), (1, 1.25), (2, 2.25)]),
-        ("train_with_config", 0.25, [(0, 5.0)]),
-        ("objective", 0.5, [(0, 0.5), (1, 0.5), (2, 0.5)]),
+        pytest.param("train_with_config", 0.25, [(0, 5.0)], marks=pytest.mark.slow),
+        pytest.param("objective", 0.5, [(0, 0.5), (1, 0.5), (2, 0.5)], marks=pytest.mark.slow),
         ("logs_from_a_thread", 2.0, [(0, 2.0)]),
     ],
 )
@@ -157,11 +158,13 @@ def test_function_that_logs_to_wandb_is_recorded(
     assert _reports(events) == reports
 
 
+@pytest.mark.slow
 def test_function_that_logs_infinity_fails(slot: SlotDriver) -> None:
     ended = slot.result(code=CODE, program=_function("diverges"))
     assert (ended.cause, "wandb.log({'score': inf}): not finite" in ended.message) == (Cause.NON_FINITE, True)
 
 
+@pytest.mark.slow
 def test_function_is_pruned_by_logged_values(slot: SlotDriver) -> None:
     assignment = slot.assignment(code=CODE, program=_function("logs_for_ever"), prunable=True)
     events = slot.exchange(run(assignment))

@@ -13,6 +13,7 @@ import pytest
 from tests.rendered_chart import check_deploy, of_kind
 
 
+@pytest.mark.slow
 def test_the_chart_and_the_other_files_have_no_problems() -> None:
     problems = [
         *check_deploy.file_problems(),

@@ -35,6 +35,7 @@ def test_every_direct_dependency_has_an_exact_version() -> None:
     assert [f"{name} {version}" for name, version in versions.items() if not re.fullmatch(r"[0-9.]+", version)] == []
 
 
+@pytest.mark.slow
 def test_types_have_all_routes_and_their_descriptions() -> None:
     """The check of the build compares every byte, but needs Node."""
     document, types = json.loads(write_openapi.document()), (DASHBOARD / "src" / "schema.d.ts").read_text()

@@ -53,6 +53,7 @@ def test_checked_pages_link_only_to_existing_files(caplog: pytest.LogCaptureFixt
     assert caplog.messages == []
 
 
+@pytest.mark.slow
 def test_rest_page_lists_api_routes() -> None:
     routes = mkdocs_hooks.rest()
     assert "#### `POST /api/v1/sweeps`" in routes

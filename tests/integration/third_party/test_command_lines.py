@@ -60,6 +60,7 @@ def test_script_with_sibling_imports_gives_same_result_as_alone(
         assert trial["value"] == pytest.approx(expected[-1], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_hydra_receives_list_of_overrides(service: RunningService, tmp_path: Path) -> None:
     trials = run_program(
         service,

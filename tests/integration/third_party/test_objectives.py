@@ -12,6 +12,7 @@ from tests.program_sweeps import PROGRAMS, run_program
 from tests.running_service import RunningService
 
 
+@pytest.mark.slow
 @dataclass(frozen=True, slots=True)
 class Case:
     """An objective, and a bound that no value of its metric satisfies."""

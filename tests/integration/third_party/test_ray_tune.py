@@ -34,6 +34,7 @@ def test_reports_of_unchanged_function_are_recorded(service: RunningService) -> 
         assert trial["value"] == pytest.approx(expected[-1])
 
 
+@pytest.mark.slow
 def test_failed_attempt_resumes_from_checkpoint(service: RunningService) -> None:
     for trial in run_program(service, document("train_with_checkpoints", retries={"user": 1})):
         assert [attempt["state"] for attempt in trial["attempts"]] == ["failed", "finished"]

@@ -15,7 +15,7 @@ from torch import nn
 from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.worker import plan_selection
 from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups, signature
-from podium.ensemble.worker.execution_plans import QUICK, SLOW, GroupPlans, Plan
+from podium.ensemble.worker.execution_plans import QUICK, GroupPlans, Plan
 from podium.ensemble.worker.plan_selection import PlanBenchmark
 from tests.networks import CNN, CPU, MLP, FailsOnValue, network, placed
 
@@ -96,7 +96,7 @@ def test_accepted_plans_compute_batches_as_the_loop_does(model: str) -> None:
             torch.testing.assert_close(compute(rows(count)), expected, atol=1e-6, rtol=1e-6, msg=plan.value)
 
 
-@pytest.mark.parametrize("plan", SLOW)
+@pytest.mark.parametrize("plan", [pytest.param(Plan.COMPILED_LOOP, marks=pytest.mark.slow), Plan.COMPILED_STACKED])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by torch.compile itself
 @torch.inference_mode()
 def test_compiled_plans_compute_any_number_of_rows(plan: Plan) -> None:

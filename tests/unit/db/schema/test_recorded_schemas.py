@@ -22,6 +22,8 @@ from tests.recorded_schemas import recorded, restore
 pytestmark = pytest.mark.sqlite
 
 SCHEMAS = sorted(each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions())
+FAST = {SCHEMAS[0], *SCHEMAS[-3:]}
+EACH = [pytest.param(schema, marks=() if schema in FAST else pytest.mark.slow) for schema in SCHEMAS]
 LEFT = {"0007": {"ix_sweeps_held"}}  # an index that a version had, which its migration makes no longer
 Rows = list[tuple[Any, ...]]
 
@@ -63,7 +65,7 @@ def test_a_database_of_every_schema_is_recorded() -> None:
     assert not missing, f"record {', '.join(missing)}: python -m tests.record_schema"
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("schema", EACH)
 def test_migration_still_makes_the_schema_that_its_version_had(tmp_path: Path, path: Path, schema: str) -> None:
     """A migration that databases have been upgraded by must not change: they would not get what was added to it."""
     database = SqliteDatabase(path, create=True)
@@ -76,7 +78,7 @@ def test_migration_still_makes_the_schema_that_its_version_had(tmp_path: Path, p
     assert statements(path) == {name: parts for name, parts in old.items() if name not in LEFT.get(schema, ())}
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("schema", EACH)
 def test_recorded_database_has_sweeps_and_trials_in_every_state(path: Path, schema: str) -> None:
     restore(schema, path)
     states = {table: {state for (state,) in query(path, f"SELECT DISTINCT state FROM {table}")}
@@ -102,7 +104,7 @@ class Upgraded:
     after: dict[str, Rows]
 
 
-@pytest.fixture(scope="module", params=SCHEMAS)
+@pytest.fixture(scope="module", params=EACH)
 def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Upgraded:
     """Each recorded database, upgraded."""
     path = restore(request.param, tmp_path_factory.mktemp("upgraded") / "podium.sqlite3")

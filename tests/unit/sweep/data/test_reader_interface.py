@@ -445,6 +445,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.slow
 def test_file_larger_than_memory_loads(tmp_path: Path) -> None:
     rows, columns, allowed_mb = 400_000, 64, 64
     generator = np.random.default_rng(0)

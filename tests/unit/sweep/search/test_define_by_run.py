@@ -112,7 +112,9 @@ EARLIER_CHOICES = [
 ]
 
 
-@pytest.mark.parametrize("method", ["tpe", "nsga2", "cmaes"])
+@pytest.mark.parametrize(
+    "method", ["tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in ("nsga2", "cmaes"))]
+)
 @pytest.mark.parametrize(("was", "now"), EARLIER_CHOICES)
 def test_other_distribution_in_earlier_sweep_does_not_fail_search(
     method: str, was: dict[str, Any], now: dict[str, Any]

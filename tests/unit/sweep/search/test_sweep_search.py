@@ -297,7 +297,7 @@ def test_rebuilt_search_proposes_and_prunes_like_uninterrupted_one(method: str, 
 TWO: Any = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
 
 
-@pytest.mark.parametrize("kind", ["asha", "none"])
+@pytest.mark.parametrize("kind", ["asha", pytest.param("none", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", SEVERAL_OBJECTIVES)
 def test_rebuilt_search_of_several_objectives_continues_identically(method: str, kind: str) -> None:
     searched = _searched(method, kind, metric=None, metrics=TWO)

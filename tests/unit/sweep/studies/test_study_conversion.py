@@ -138,7 +138,9 @@ def test_details_of_the_sweep_survive_the_round_trip(client: TestClient, tmp_pat
     assert imported["owner"] == "admin"
 
 
-@pytest.mark.parametrize("file", ["study.db", "étude 1?%20#.sqlite3", "study.journal"])
+@pytest.mark.parametrize(
+    "file", ["study.db", pytest.param("étude 1?%20#.sqlite3", marks=pytest.mark.slow), "study.journal"]
+)
 @pytest.mark.parametrize("make", STUDIES)
 def test_study_is_unchanged_after_file_round_trip(
     client: TestClient, tmp_path: Path, make: Callable[[], Study], file: str
