@@ -23,7 +23,7 @@ from benchmarks.results import Figure
 from benchmarks.run_settings import Plan
 from podium.ensemble.protocol.framing import unix_endpoint
 from podium.ensemble.protocol.prediction_messages import Request, pack_requests
-from podium.ensemble.serving.tls_transport import NodeTransport
+from podium.ensemble.serving.tls_worker_connections import NodeTransport
 from podium.ensemble.serving.unix_socket_transport import Connection
 from podium.ensemble.worker.control_messages import TlsListening
 from podium.ensemble.worker.inference_server import WorkerServer

@@ -21,7 +21,7 @@ from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 
 POINTS = (100_000, 1_000_000, 10_000_000)
 TRIALS = 1_000

@@ -60,7 +60,7 @@ from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 
 TRIALS = 100
 SECONDS = 10.0

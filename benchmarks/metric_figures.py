@@ -30,7 +30,7 @@ from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 
 TRIALS, METRICS = 10_000, 200
 REPETITIONS = 7

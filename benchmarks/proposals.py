@@ -32,7 +32,7 @@ from benchmarks.results import Figure, Row, at_least, ratio
 from benchmarks.run_settings import Plan
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState
 

@@ -40,7 +40,7 @@ from podium.sweep.lifecycle.database_changes import (
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.search_messages import TrialPlan
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState

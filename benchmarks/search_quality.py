@@ -40,7 +40,7 @@ from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.states import TrialState
 
 SEEDS = 20

@@ -27,14 +27,14 @@ from podium.db.schema.migrate import migrate
 from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, Wake
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 

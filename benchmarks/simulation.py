@@ -24,8 +24,7 @@ from podium.db.schema.migrate import migrate
 from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox_messages import (
     Inbox,
     Message,
     PruneDecision,
@@ -34,6 +33,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
     Wake,
 )
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.garbage_collection import collect_rarely
@@ -46,7 +46,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.scheduler_call_fencing import POLL_S
 from podium.sweep.slots.slot import FLUSH_S
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
 from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, Started, SuggestRequested
 from podium.sweep.values.states import TrialState
@@ -110,7 +110,7 @@ def _device(number: int, slots_of_node: int) -> Device:
 
 
 class SimulatedSlots:
-    """A `scheduler_messages.SlotPool`; commands of the scheduler take effect at the end of its step.
+    """A `scheduler_inbox_messages.SlotPool`; commands of the scheduler take effect at the end of its step.
 
     With `slots_of_node`, all slots are on nodes: messages take `NETWORK_S`, an idle slot sends its heartbeat every two
     seconds, and the end of an attempt follows the release of its device after `SENT_S`.
@@ -199,7 +199,7 @@ class SimulatedSlots:
 
 
 class SimulatedSearch:
-    """A `scheduler_messages.Searcher`: asks immediately, and answers when a separate thread would have answered."""
+    """A `scheduler_inbox_messages.Searcher`: asks immediately, and answers when another thread would have answered."""
 
     def __init__(
         self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda

@@ -41,7 +41,7 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState
 

@@ -23,7 +23,7 @@ from podium.sweep.lifecycle.database_changes import UsageSampled
 from podium.sweep.protocol.scheduler_slot_messages import decode_events, encode_event, join_events
 from podium.sweep.runtime.process_usage import ProcessTreeMeter
 from podium.sweep.slots.attempt_usage_watch import BATCH
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import UsageSample
 

@@ -30,7 +30,7 @@ from podium.sweep.ray_cluster.ray_worker_template import WORKER_TEMPLATE
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children, descendants
 from podium.sweep.slots.slot import Slot
-from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Reported, Started, StudyRequested, SuggestRequested
 from tests.process_templates import shared_template

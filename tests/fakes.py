@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
-from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox_messages import (
     Inbox,
     PruneDecision,
     SlotEvents,
@@ -18,6 +17,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     StudyAnswered,
     TrialProposed,
 )
+from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.scheduler_slot_messages import decode_commands, encode_commands
 from podium.sweep.protocol.slot_commands import (
@@ -30,7 +30,7 @@ from podium.sweep.protocol.slot_commands import (
 )
 from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, device_name
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (

@@ -49,7 +49,7 @@ from podium.sweep.lifecycle.stored_sweeps import (
 from podium.sweep.scheduling.change_buffer import trial_of
 from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.drained_devices import DeviceDrain

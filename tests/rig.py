@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFailed, Wake
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SearchFailed, Wake
 from podium.sweep.lifecycle.slot_demand import ElasticPool
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.scheduler import Scheduler

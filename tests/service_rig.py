@@ -56,7 +56,7 @@ from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Saved, Started

@@ -22,7 +22,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.states import TrialState
 
 NETS = Path(__file__).parent / "user_nets"

@@ -37,7 +37,7 @@ from podium.db.stores import ensemble_reader
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.gateway_metrics import GatewayCounters
-from podium.ensemble.serving.tls_transport import NodeTransport
+from podium.ensemble.serving.tls_worker_connections import NodeTransport
 from podium.ensemble.serving.unix_socket_transport import SocketTransport
 from podium.ensemble.values.ensemble_snapshot import Traffic
 from podium.sweep.runtime.certificate_pin import connecting_context

@@ -5,7 +5,7 @@ It listens with TLS on the address of the cluster, apart from the REST API, so t
 Modules:
     dataset_arrays_for_nodes  Reads the data of a sweep on the head, once, so that nodes copy arrays and need no source
                               files
-    file_hashes               Hashes of files that nodes read, computed once for each state of a file
+    file_hash_cache           Hashes of files that nodes read, computed once for each state of a file
     join_routes               How a node joins the cluster, and its reports
     main                      Entry point of the nodes process: `python -P -m podium.api.node_service.main FILE`,
                               started by the supervisor

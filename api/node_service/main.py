@@ -17,7 +17,7 @@ from podium.api.http.connection_limits import allow_many_files
 from podium.api.http.readiness_reporting_server import ReadyServer
 from podium.api.node_service import join_routes, node_facing_file_routes
 from podium.api.node_service.dataset_arrays_for_nodes import DatasetPreparation
-from podium.api.node_service.file_hashes import FileHashes
+from podium.api.node_service.file_hash_cache import FileHashes
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.sweep.file_store.local_store import LocalFileStore

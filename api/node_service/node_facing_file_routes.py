@@ -14,7 +14,7 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.node_service.dataset_arrays_for_nodes import DatasetPreparation
-from podium.api.node_service.file_hashes import FileHashes
+from podium.api.node_service.file_hash_cache import FileHashes
 from podium.db.queries import node_write_permission
 from podium.sweep.file_store import validated_file_keys
 from podium.sweep.file_store.https_store import PART_BYTES, SHA256

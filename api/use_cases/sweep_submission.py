@@ -21,7 +21,7 @@ from podium.sweep.specfile.data_header_check import check_data
 from podium.sweep.specfile.random_configurations import sample_configurations
 from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.specfile.sweep_text_check import PlacedProblem, SweepText, read_sweep_text
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.device import slots_per_device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES
 from podium.sweep.values.errors import InvalidSpecError, Problem

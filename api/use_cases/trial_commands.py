@@ -9,7 +9,7 @@ from podium.api.http.service_context import ServiceContext
 from podium.db.stores import trial_command_writer
 from podium.db.stores.trial_command_writer import EnqueuedRow
 from podium.sweep.lifecycle.allowed_commands import TrialCommand
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 
 def command_trial(service: ServiceContext, trial_id: int, command: TrialCommand) -> None:

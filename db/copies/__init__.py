@@ -7,7 +7,6 @@ Modules:
     backup_manifest              What a snapshot in a backup consists of, as JSON
     backup_repository            A backup in a folder or an object store: contents by their hash, and snapshots that
                                  name them
-    copy_marker                  Marks a database that is being copied into, instead of its schema
     database_copy                Copies the database of a data directory to PostgreSQL or back
     database_snapshot            A consistent snapshot of the database of a running service: a file, and a connection
                                  that reads the same rows
@@ -21,4 +20,5 @@ Modules:
     snapshot_file_list           The files that a snapshot of the database names, and why some are gone
     sqlite_restore               Replaces the database of a data directory by a backup of it, while no service runs
     table_copy                   Copies the rows of one table in the order of its key, from where the target is
+    unfinished_copy_marker       Marks a database that is being copied into, instead of its schema
 """

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import Connection, inspect
 
-from podium.db.copies import copy_marker, table_copy
+from podium.db.copies import table_copy, unfinished_copy_marker
 from podium.db.copies.dialect_value_conversion import TargetValues
 from podium.db.copies.postgres_in_use_check import refuse_service
 from podium.db.schema import database_binding
@@ -79,8 +79,8 @@ def copy(
 ) -> CopyResult:
     """Copy all rows, `batch` of them in one transaction; `say` reports progress. Raises `DatabaseError`."""
     with source.database.write() as connection:  # nobody else can write to it
-        marker = copy_marker.marker_of(connection, source.name)
-        if copy_marker.mark(target.database, marker, target.name):
+        marker = unfinished_copy_marker.marker_of(connection, source.name)
+        if unfinished_copy_marker.mark(target.database, marker, target.name):
             say("continuing an interrupted copy")
         with target.database.read() as reading:
             values = TargetValues(postgres=is_postgres(reading))
@@ -120,7 +120,7 @@ def _finish(source: Connection, target: Database) -> None:
         for table in metadata.sorted_tables:
             if table.autoincrement_column is not None:
                 table_copy.set_last_id(connection, table, table_copy.last_id(source, table))
-        copy_marker.finish(connection)
+        unfinished_copy_marker.finish(connection)
 
 
 @contextmanager

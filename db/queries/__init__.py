@@ -30,9 +30,9 @@ Modules:
                                  followed
     quick_search                 Sweeps, trials, ensembles and projects by a few typed characters, for the command
                                  palette
-    random_service_name          The random name of the service, which a migration wrote
     rounded_columns              Columns of numbers rounded to what a chart can show
     scheduler_recovery           Reads the trials that the scheduler needs after a restart
+    stored_service_name          The random name of the service, which a migration wrote
     sweep_attempt_timeline       The attempts of a sweep's trials over time, each with the time before it in the queue,
                                  as columns of JSON
     sweep_comparison             Several sweeps side by side: the history of the best value of each, and the trials of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Row, Select, case, func, select
 
 from podium.db.schema.tables import intervals, trials
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.states import TrialState
 

@@ -1,6 +1,6 @@
 """Refuses a database that is being copied into: it has a mark instead of its schema; every process that opens one.
 
-The mark is set and removed by `podium.db.copies.copy_marker`.
+The mark is set and removed by `podium.db.copies.unfinished_copy_marker`.
 """
 
 from __future__ import annotations

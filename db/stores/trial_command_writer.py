@@ -20,7 +20,7 @@ from podium.sweep.lifecycle.allowed_commands import (
     next_trial_request,
 )
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.errors import ConflictError
 from podium.sweep.values.note_and_tag_checks import check_count, checked_note, checked_tags
 from podium.sweep.values.states import TrialRequest

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, select
 
 from podium.db.schema.tables import trial_params
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 
 def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:

@@ -11,7 +11,7 @@ from podium.db.schema.tables import attempts, enqueued, trial_params, trials
 from podium.db.stores import trial_annotations, trial_values_constraints_attributes
 from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_params import params_of
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.states import TrialRequest, TrialState

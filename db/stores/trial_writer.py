@@ -27,7 +27,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.states import TERMINAL_TRIAL_STATES, TrialState
 
 IMPORTED_FROM = 10**12  # first id of imported trials: the scheduler's ids start at 1

@@ -16,7 +16,7 @@ from podium.db.stores.trial_params import distributions_of, params_of
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.lifecycle.warm_start_compatibility import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import InvalidSpecError, NotFoundError, Problem
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 

@@ -21,7 +21,7 @@ Modules:
     replica_link_manager      The gateway's links to all replicas: opened, closed and probed as replicas come and go
     replica_sets              The replicas that can answer for the members of a version
     served_ensembles          The ensembles that are served, and the version that answers a request
-    tls_transport             The gateway's connections to workers on other machines: TLS on TCP, with heartbeats
+    tls_worker_connections    The gateway's connections to workers on other machines: TLS on TCP, with heartbeats
     traffic_history           Requests, latency and late replies of each ensemble by minute, over the last 24 hours
     unix_socket_transport     The gateway's connections to workers through Unix sockets, and the ports that tests fake
 """

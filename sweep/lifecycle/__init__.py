@@ -2,7 +2,7 @@
 
 Runs in the api process and the scheduler.
 
-- Scheduler: `scheduler_messages` (its inbox), `scheduler_interfaces` (its ports), `stored_sweeps` (what it reads),
+- Scheduler: `scheduler_inbox_messages`, `scheduler_interfaces` (its ports), `stored_sweeps` (what it reads),
   `database_changes` (what it writes), `pending_commands` (what clients request), `sweep_failure_criteria`.
 - Clients: `allowed_commands`, `imported_sweep`, `warm_start_compatibility`.
 - Results: `budget_usage`, `pareto`.
@@ -16,8 +16,8 @@ Modules:
     imported_sweep            Trials that ran elsewhere, as a client imports them as a finished sweep. Pure
     pareto                    Pareto fronts: the results that no other result dominates. Pure
     pending_commands          The commands of clients that the scheduler has not executed yet, as plain values
+    scheduler_inbox_messages  The messages in the scheduler's inbox, from slots, searches and the study thread
     scheduler_interfaces      The ports of the scheduler: the slots, the searches and the recorder that it calls
-    scheduler_messages        The messages in the scheduler's inbox, from slots, searches and the study thread
     slot_demand               What the sweeps need of a pool whose slots come and go
     stored_sweeps             The stored sweeps and trials that the scheduler reads, as plain values
     sweep_failure_criteria    When a sweep fails: too many consecutive failures, or the same error from the start. Pure

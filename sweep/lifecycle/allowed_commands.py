@@ -10,7 +10,7 @@ from typing import Any
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.errors import InvalidSpecError, NotPossibleError, Problem
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 

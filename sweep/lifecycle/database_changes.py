@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.lifecycle.dependent_sweep_release import FixedValues
-from podium.sweep.values.assignment import AttemptKey, Params, Scalar
+from podium.sweep.values.attempt_assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.running_sweep_warnings import WarningCode

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from podium.sweep.spec.predecessors import FixFrom, with_constants
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.states import SweepState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason

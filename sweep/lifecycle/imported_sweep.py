@@ -15,7 +15,7 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model
 from podium.sweep.spec.sweep_metadata_keys import Description, Project, Tags
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.constraints_and_user_attributes import MAX_DEPTH, too_deep
 from podium.sweep.values.errors import InvalidSpecError, Problem
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState

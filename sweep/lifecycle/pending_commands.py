@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.lifecycle.stored_sweeps import StoredTrial
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.drained_devices import DeviceDrain
 from podium.sweep.values.states import SweepState, TrialRequest
 from podium.sweep.values.sweep_wait_reason import Wait

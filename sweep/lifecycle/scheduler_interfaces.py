@@ -11,7 +11,7 @@ from podium.sweep.lifecycle.pending_commands import Enqueued, PendingCommands
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.slot_events import SuggestRequested
 from podium.sweep.values.states import TrialState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 MAX_REASONS = 5
 

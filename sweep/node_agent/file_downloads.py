@@ -15,7 +15,7 @@ from podium.sweep.runtime.key_locks import KeyLocks
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.specfile import code_bundles
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import BundleError, DamagedFileError, MissingFileError
 
 DatasetKeys = Callable[[int], list[str]]

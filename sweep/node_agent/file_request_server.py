@@ -32,7 +32,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.errors import BundleError, DataError, PodiumError
 from podium.sweep.values.failure_cause_detection import disk_is_full
 from podium.sweep.values.failure_causes import Cause

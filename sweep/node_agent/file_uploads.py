@@ -21,7 +21,7 @@ from podium.sweep.runtime.atomic_files import is_temporary
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.safe_file_reads import open_regular, sha256_of
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import PodiumError, RefusedFileError
 
 CHECK_INTERVAL_S = 2.0  # between two checks of what an attempt has written

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
 from podium.sweep.values.usage_samples import UsageSample

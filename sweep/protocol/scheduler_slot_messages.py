@@ -13,7 +13,7 @@ from typing import Any
 
 from podium.sweep.protocol.message_codec import Codec, key_from_json, key_to_json
 from podium.sweep.protocol.slot_commands import COMMAND_KINDS, SlotCommand
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import (
     DeviceReleased,
     Ended,

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from podium.sweep.protocol.message_codec import Codec
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 
 

@@ -18,7 +18,7 @@ from podium.sweep.protocol.message_codec import Codec, DeviceView
 from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_LINE_BYTES, MAX_METRICS, MAX_NAME, MAX_STEP
 from podium.sweep.protocol.scheduler_slot_messages import EVENT_KINDS
 from podium.sweep.protocol.slot_commands import ANSWER_KINDS, TrialAnswer
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.constraints_and_user_attributes import too_deep
 from podium.sweep.values.errors import BadReportError

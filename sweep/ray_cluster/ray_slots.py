@@ -19,7 +19,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 from ray.util import list_named_actors
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotLeaving, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SlotEvents, SlotLeaving, SlotLost, SlotOpened
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.protocol.slot_commands import SlotCommand

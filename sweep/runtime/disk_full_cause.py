@@ -15,7 +15,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.attempt_resource_usage import folder_bytes
 from podium.sweep.runtime.disk_space_check import DiskSpace, disk_space
 from podium.sweep.runtime.filesystem_type import writable_local
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.attempt_outcomes import over_quota
 from podium.sweep.values.failure_causes import Cause
 

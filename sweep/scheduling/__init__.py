@@ -3,7 +3,7 @@
 Runs in the scheduler process; `main` is its entry point.
 
 - Loop: `scheduler` reads, calls `decide`, writes, acts; `change_buffer` and `database_recorder` write;
-  `search_and_cleanup_executor` calls the searches, `study_query_thread` and `file_cleanup_thread` with
+  `action_dispatcher` calls the searches, `study_query_thread` and `file_cleanup_thread` with
   `retention_cleanup`.
 - Decisions, pure: `decide` (by message), `attempt_event_handler` (what slots report), `search_answer_handler`,
   `command_handler` (what clients request), `trial_placement` (who gets a free device), `sweep_endings`,
@@ -14,6 +14,8 @@ Runs in the scheduler process; `main` is its entry point.
   `wait_and_idle_reasons`.
 
 Modules:
+    action_dispatcher              Executes the actions of the scheduler: calls the searches, the study reader and the
+                                   cleanup thread. Never blocks
     active_sweeps                  The unfinished sweeps and trials, by id. Pure
     ask_pacing                     Decides how many trials to request from the search of a sweep, and how long to wait
                                    for each. Pure
@@ -68,8 +70,6 @@ Modules:
     scheduler_epoch_file           The epoch of the last scheduler that opened slots, outside the database
     scheduler_state                The state of the scheduler, by owner. Pure
     search_and_cleanup_actions     The actions that the scheduler decides on, for other threads to execute. Pure
-    search_and_cleanup_executor    Executes the actions of the scheduler: calls the searches, the study reader and the
-                                   cleanup thread. Never blocks
     search_answer_handler          Decisions on the answers of searches: trials, pruning decisions and values. Pure
     slot_autoscaler                Requests the slots that the sweeps need, and releases those that are idle for long.
                                    Pure

@@ -11,8 +11,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialDropped,
     TrialRetried,
 )
+from podium.sweep.lifecycle.scheduler_inbox_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep, StoredTrial
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -26,7 +26,7 @@ from podium.sweep.scheduling.search_and_cleanup_actions import (
     RetryTrial,
     TellTrial,
 )
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import MEMORY_CAUSES, Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TERMINAL_SWEEP_STATES, SweepState, TrialState

@@ -12,7 +12,7 @@ from podium.sweep.scheduling.population_intervals import interval_of
 from podium.sweep.spec.population import Replay
 from podium.sweep.spec.program import OwnCode
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Assignment, GangPlace, Limits
+from podium.sweep.values.attempt_assignment import Assignment, GangPlace, Limits
 from podium.sweep.values.device import Device
 from podium.sweep.values.trial_seed import trial_seed
 

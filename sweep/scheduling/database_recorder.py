@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from podium.db.queries import pending_client_requests, random_service_name, scheduler_recovery, trial_study_queries
+from podium.db.queries import pending_client_requests, scheduler_recovery, stored_service_name, trial_study_queries
 from podium.db.schema.database import Database
 from podium.db.stores import (
     attempt_totals,
@@ -137,7 +137,7 @@ class DatabaseRecorder:
     def service_name(self) -> str:
         """The random name of this service."""
         with self._database.read() as connection:
-            return random_service_name.read(connection)
+            return stored_service_name.read(connection)
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         """Every sweep with work left that is not in `known`, with its trials.

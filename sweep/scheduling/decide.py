@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox_messages import (
     Message,
     PruneDecision,
     SearchFailed,
@@ -38,7 +38,7 @@ from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt
 from podium.sweep.scheduling.sweep_endings import fail_sweep
 from podium.sweep.scheduling.trial_placement import resend_attempt
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.sweep.lifecycle.database_changes import DeviceChanged
+from podium.sweep.lifecycle.scheduler_inbox_messages import StudyAnswered
 from podium.sweep.lifecycle.scheduler_interfaces import SlotPool
-from podium.sweep.lifecycle.scheduler_messages import StudyAnswered
 from podium.sweep.protocol.slot_commands import (
     PruneAnswer,
     SlotCommand,
@@ -19,7 +19,7 @@ from podium.sweep.protocol.slot_commands import (
 )
 from podium.sweep.scheduling.live_trial import LiveTrial, OtherDevices
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
-from podium.sweep.values.assignment import Assignment, AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.device import Device, shared_id
 from podium.sweep.values.device_state import DeviceState, check_device_transition, device_state
 from podium.sweep.values.drained_devices import DeviceDrain, drains_of

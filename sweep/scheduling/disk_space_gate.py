@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from podium.sweep.lifecycle.scheduler_messages import Message, SlotEvents, SlotOpened
+from podium.sweep.lifecycle.scheduler_inbox_messages import Message, SlotEvents, SlotOpened
 from podium.sweep.scheduling.changes_and_actions import Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.failure_causes import Cause

@@ -18,7 +18,7 @@ from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval,
 from podium.sweep.scheduling.exploit_and_explore import exploit, explore, stream
 from podium.sweep.spec.population import CHECKPOINTS_KEPT, PopulationBasedTraining, Replay
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import AttemptKey, Interval, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Interval, Params
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 

@@ -9,7 +9,7 @@ from podium.sweep.lifecycle.stored_sweeps import StoredTrial
 from podium.sweep.scheduling.gang import Gang
 from podium.sweep.spec.resources import Resources
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import AttemptKey, Params, Scalar
+from podium.sweep.values.attempt_assignment import AttemptKey, Params, Scalar
 from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, Cause
 from podium.sweep.values.search_messages import CLONED, ENQUEUED_VALUES

@@ -19,12 +19,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
-from podium.db.queries import random_service_name
+from podium.db.queries import stored_service_name
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database
 from podium.db.stores import nodes, scheduler_lease
 from podium.sweep.file_store.recorded_object_store_config import recorded
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Stop, Wake
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Stop, Wake
 from podium.sweep.ray_cluster import ray_slots
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
@@ -55,7 +55,7 @@ def run(settings: ServiceSettings) -> None:
     heartbeat = LoopHeartbeat()
     database = open_database(settings, heartbeat.on_progress)
     with database.read() as connection:
-        namespace = ray_slots.namespace_of(random_service_name.read(connection))
+        namespace = ray_slots.namespace_of(stored_service_name.read(connection))
     ray_address = sys.stdin.readline().strip()
     if not ray_address:
         return  # `serve` has ended

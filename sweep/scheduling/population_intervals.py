@@ -12,7 +12,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.changes_and_actions import Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.values.assignment import Interval
+from podium.sweep.values.attempt_assignment import Interval
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState
 

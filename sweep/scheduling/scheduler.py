@@ -16,11 +16,12 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SlotOpened, Wake
 from podium.sweep.lifecycle.scheduler_interfaces import Recorder, Searchers, SlotPool
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotOpened, Wake
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.action_dispatcher import ActionDispatcher
 from podium.sweep.scheduling.active_sweeps import rejection
 from podium.sweep.scheduling.change_buffer import ChangeBuffer
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
@@ -32,7 +33,6 @@ from podium.sweep.scheduling.gang_reservation_and_backfill import ReservationHol
 from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.scheduling.search_and_cleanup_executor import ActionExecutor
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
 from podium.sweep.scheduling.study_query_thread import StudyReader
@@ -79,7 +79,7 @@ class Scheduler:
         self._state = SchedulerState(data, recorder.last_trial_id(), salt=secrets.token_hex(8))
         self._commands = CommandHandler(self._state)
         self._writer = ChangeBuffer(recorder, self._state.sweeps.sweep_id_of)
-        self._executor = ActionExecutor(
+        self._executor = ActionDispatcher(
             inbox=inbox, searchers=searchers, study=study, clean_up=clean_up, apply_retention=apply_retention
         )
         self._watchdog = SlotWatchdog()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
 from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S, SearchInputs
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import StudyRequested, SuggestRequested
 from podium.sweep.values.states import TrialState
 

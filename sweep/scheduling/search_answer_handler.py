@@ -10,12 +10,12 @@ from podium.sweep.lifecycle.database_changes import (
     SearchAttributesChanged,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_messages import PruneDecision, TrialProposed, ValueSuggested
+from podium.sweep.lifecycle.scheduler_inbox_messages import PruneDecision, TrialProposed, ValueSuggested
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.spec.suggested_parameter_checks import check_definable
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import ENQUEUED_VALUES
 from podium.sweep.values.slot_events import SuggestRequested

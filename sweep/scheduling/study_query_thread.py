@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, StudyAnswered
 from podium.sweep.values.slot_events import StudyRequested
 
 log = logging.getLogger("podium.study")

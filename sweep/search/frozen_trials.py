@@ -16,7 +16,7 @@ from podium.sweep.search.optuna_trial_states import CONSTRAINT, constraint_attri
 from podium.sweep.spec.search_method_registry import BRUTE_FORCE
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState
 

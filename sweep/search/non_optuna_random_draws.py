@@ -7,7 +7,7 @@ import random
 
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.range_sampling import sample_range
 
 

@@ -11,7 +11,7 @@ from typing import cast
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.decimal_steps import on_step, steps_within
 
 

@@ -19,7 +19,7 @@ from optuna.trial import TrialState as OptunaState
 from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
 from podium.sweep.search.trials_bounding_proposal_time import LIMITS, SearchLimits
 from podium.sweep.spec.builtin_catalog import Goal
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 if TYPE_CHECKING:
     from podium.sweep.search.tpe.trial_ranking_and_densities import TrialHistory

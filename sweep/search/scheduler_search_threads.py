@@ -16,12 +16,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.sweep.lifecycle.pending_commands import Enqueued
+from podium.sweep.lifecycle.scheduler_inbox_messages import (
+    Inbox,
+    PruneDecision,
+    SearchFailed,
+    TrialProposed,
+    ValueSuggested,
+)
 from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S, SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed, ValueSuggested
 from podium.sweep.search.search_client import OnMessage, OpenProcess, ProcessMessage, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_method_registry import BRUTE_FORCE, CUSTOM
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
 from podium.sweep.values.search_messages import FallbackReason, TrialPlan
 from podium.sweep.values.slot_events import SuggestRequested

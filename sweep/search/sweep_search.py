@@ -45,7 +45,7 @@ from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.search_method_registry import BRUTE_FORCE, CUSTOM, Method
 from podium.sweep.spec.suggested_parameter_checks import check_definable, enqueued_value
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import (
     CLONED,

@@ -8,7 +8,7 @@ import time
 from podium.sweep.protocol.fork_server_messages import AttemptExited
 from podium.sweep.slots.outcome_classification import attempt_outcome
 from podium.sweep.slots.running_attempt import RunningAttempt
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, Kill, ReportedOutcome, exit_name, storable
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended

@@ -22,7 +22,7 @@ from podium.sweep.protocol.slot_agent_messages import (
 from podium.sweep.runtime.attempt_directory import AttemptDirectory, attempt_of_folder
 from podium.sweep.runtime.incremental_file_removal import finish, removal_steps
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import DamagedFileError, FileStoreError
 from podium.sweep.values.failure_causes import Cause
 

@@ -22,7 +22,7 @@ from podium.sweep.runtime.process_usage import Totals, machine_memory_bytes
 from podium.sweep.slots.attempt_termination import AttemptLimits
 from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.running_attempt import RunningAttempt
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.attempt_outcomes import Kill
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Event, Sampled

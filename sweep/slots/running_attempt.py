@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from podium.sweep.protocol.fork_server_messages import AttemptExited
 from podium.sweep.protocol.trial_messages import AttrsReported, FinalUsage, Heartbeat, parse_from_trial
 from podium.sweep.slots.attempt_log import LogPipe
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill, ReducedResult, ReportedOutcome
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError

@@ -56,7 +56,7 @@ from podium.sweep.slots.rank_stall_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.scheduler_call_fencing import POLL_S, SchedulerSession
 from podium.sweep.slots.trial_connection import read_messages, send_answers
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import Kill
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.failure_cause_detection import disk_is_full

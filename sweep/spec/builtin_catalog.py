@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 Task = Literal["classification", "regression"]
 Goal = Literal["maximize", "minimize"]

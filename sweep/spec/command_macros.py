@@ -19,7 +19,7 @@ from typing import Any
 
 from podium.sweep.runtime.thread_count_variables import THREAD_VARIABLES
 from podium.sweep.spec import builtin_catalog
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 
 DEFAULT_COMMAND = ("${env}", "${interpreter}", "${program}", "${args}")

@@ -20,7 +20,7 @@ from podium.sweep.spec.resources import Resources
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import LARGEST, Model, field_error
 from podium.sweep.spec.validation_splits import Validation
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 PBT, REPLAY = "pbt", "replay"
 MAX_POPULATION, MAX_INTERVALS = 10_000, 10_000

@@ -10,7 +10,7 @@ from pydantic import Field
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.strict_model import Model, field_error
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 
 MAX_PREDECESSORS = 100
 SweepReference = int | str  # a name becomes an id when the sweep is submitted

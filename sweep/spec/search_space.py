@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from podium.sweep.spec.strict_model import LARGEST, Model, check_storable, field_error, invalid_number_reason
 from podium.sweep.spec.wandb_distributions import Name, resolve_distribution
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.decimal_steps import on_step, steps_within
 
 

@@ -10,7 +10,7 @@ from podium.sweep.spec.pydantic_errors import problems_of
 from podium.sweep.spec.search_method_registry import BRUTE_FORCE, not_enumerable_reason
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import GRID
 from podium.sweep.values.slot_events import SuggestRequested

@@ -48,7 +48,7 @@ from podium.sweep.spec.trial_stop_conditions import (
     value_rule,
 )
 from podium.sweep.spec.validation_splits import Validation
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.code_references import REFERENCE
 from podium.sweep.values.errors import InvalidSpecError
 

@@ -7,7 +7,7 @@ import random
 from podium.sweep.search.non_optuna_random_draws import draw
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.range_sampling import sample_range
 
 

@@ -9,7 +9,7 @@ from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
 from podium.sweep.spec.predecessors import SweepReference
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 _SHOWN = 12  # choices in one cell
 

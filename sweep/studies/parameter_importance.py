@@ -25,7 +25,7 @@ from optuna.trial import create_trial
 from podium.sweep.runtime.process_trees import die_with_parent
 from podium.sweep.search.optuna_distributions import to_searched
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 _TREES, _DEPTH = 32, 16  # 400 trials of 8 parameters: 2 s
 _NICENESS = 10  # niceness: trials have precedence on a busy machine

@@ -13,7 +13,7 @@ from podium.sweep.networks import models
 from podium.sweep.networks.dataset_batches import TrainingRows, evaluation_batches
 from podium.sweep.spec import builtin_catalog
 from podium.sweep.training.loss_and_metrics import Criterion, criterion_of
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 
 class Learner:

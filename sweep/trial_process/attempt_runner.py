@@ -48,7 +48,7 @@ from podium.sweep.trial_process.tracebacks import format_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_environment import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ReportedOutcome
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
 from podium.sweep.values.failure_cause_detection import cause_of, disk_is_full, exception_text

@@ -10,7 +10,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import directory_checkpoints
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.interval_end import IntervalEnd
-from podium.sweep.values.assignment import Assignment, Params
+from podium.sweep.values.attempt_assignment import Assignment, Params
 from podium.sweep.values.errors import UserCodeError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from podium.sweep.networks.ensemble_network_adapter import (
     dtype_of,
     forward_float32,
 )
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.saved_network_manifest import (
     ANSWERS,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Interval
+from podium.sweep.values.attempt_assignment import Interval
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.states import TrialState

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from podium.sweep.protocol.message_limits import MAX_METRICS, MAX_NAME
 from podium.sweep.protocol.trial_messages import Heartbeat, TrialMessage
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.slot_events import Logged, Reported
 

@@ -14,7 +14,7 @@ from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.outgoing_network_interface import interface_towards
 from podium.sweep.trial_process.slot_channel import Channel
-from podium.sweep.values.assignment import Assignment, GangPlace
+from podium.sweep.values.attempt_assignment import Assignment, GangPlace
 from podium.sweep.values.errors import PinningError
 from podium.sweep.values.slot_events import StoreOpened
 

@@ -7,7 +7,7 @@ step `$PODIUM_UNTIL_STEP`, writes a checkpoint into the folder `$PODIUM_CHECKPOI
 from __future__ import annotations
 
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.assignment import Interval
+from podium.sweep.values.attempt_assignment import Interval
 from podium.sweep.values.errors import UserCodeError
 
 

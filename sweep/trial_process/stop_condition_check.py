@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.spec.trial_stop_conditions import STEP, TRAINING_ITERATION
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.objective_reduction import ReportedValues

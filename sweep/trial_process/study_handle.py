@@ -16,7 +16,7 @@ from podium.sweep.protocol.slot_commands import StudyAnswer
 from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, direction_of, state_of
 from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import is_infeasible
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
 from podium.sweep.values.slot_events import StopRequested, StudyRequested

@@ -13,7 +13,7 @@ from podium.sweep.trial_process import suggested_distributions
 from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.suggested_distributions import Distribution
-from podium.sweep.values.assignment import Assignment, Params, Scalar
+from podium.sweep.values.attempt_assignment import Assignment, Params, Scalar
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.slot_events import SuggestRequested
 

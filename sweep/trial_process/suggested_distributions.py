@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.decimal_steps import on_step, steps_within
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.range_sampling import sample_range

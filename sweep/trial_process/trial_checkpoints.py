@@ -21,7 +21,7 @@ import torch
 from podium.sweep.networks import weight_files
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process.pickle_free_serialization import from_plain, to_plain
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import UserCodeError
 
 SHARE = 0.02  # of a trial's time, for checkpoints of the built-in loop

@@ -22,7 +22,7 @@ from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggest_methods import SuggestMethods
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.return_value_conversion import SHOWN, finite_number

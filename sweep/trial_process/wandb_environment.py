@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.nested_parameters import flat_and_nested
 
 HOOK_FOLDER = Path(__file__).with_name("wandb_hook")

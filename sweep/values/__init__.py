@@ -3,7 +3,7 @@
 Imported in every process.
 
 Modules:
-    assignment                       The assignment of an attempt to a slot: its identity, parameters, program and
+    attempt_assignment               The assignment of an attempt to a slot: its identity, parameters, program and
                                      limits
     attempt_outcomes                 What a trial process reports of its attempt, and why a slot kills it
     code_references                  References to user functions, `module:function`, and reserved module names

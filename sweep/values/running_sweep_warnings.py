@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 MIN_TRIALS = 5  # finished trials before identical values cause a warning
 SAME_VALUE = "all trials report the same value; does the program read its parameters?"

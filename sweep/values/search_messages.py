@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.states import TrialState
 
 ENQUEUED = "enqueue"  # the sampler name of a trial that the sweep file enqueues

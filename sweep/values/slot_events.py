@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from podium.sweep.values.assignment import AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState
 from podium.sweep.values.usage_samples import UsageSample

@@ -85,6 +85,7 @@ def test_panel_is_in_view_on_a_phone_and_closes(stage: Stage) -> None:
         expect(panel).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [PHONE, LOW])
 def test_names_of_columns_stay_above_the_rows_in_a_small_window(stage: Stage, size: tuple[int, int]) -> None:
     with stage.visitor(size=size) as visitor:
@@ -122,6 +123,7 @@ def test_current_tab_is_in_view_on_a_phone(stage: Stage) -> None:
         expect(tabs.get_by_role("link", name="Table")).to_be_in_viewport(ratio=0.9)
 
 
+@pytest.mark.slow
 def test_head_is_small_with_many_tags_and_a_long_name(stage: Stage) -> None:
     name = (
         "resnet-fifty-with-a-very-long-name-that-describes-augmentation-and-schedule-and-the-data-" + "x" * 24 + "-v7"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import LOOKS, TABS, Look, assert_accessible, at_rest, of_sweep
@@ -42,6 +43,13 @@ PAGES: Mapping[str, Paths] = {
     "no such sweep": lambda stage: "/sweeps/999999",
 }
 
+RARE = {"clone", "comparison of sweeps", "empty comparison", "no such page", "no such sweep"}
+
+
+def _pages() -> Iterator[ParameterSet]:
+    for name, path in PAGES.items():
+        yield pytest.param(path, id=name, marks=pytest.mark.slow if name in RARE else ())
+
 
 def press(name: str) -> Callable[[Page], None]:
     """The click on a button."""
@@ -56,7 +64,7 @@ DIALOGS: Mapping[str, tuple[Paths, Callable[[Page], None]]] = {
 
 
 @pytest.mark.parametrize("looks", [LOOKS[1:], pytest.param(LOOKS[:1], marks=pytest.mark.slow)], ids=["both", "wide"])
-@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize("path", list(_pages()))
 def test_page_is_accessible_in_both_themes_and_all_widths(
     stage: Stage, visitor: Visitor, path: Paths, looks: Sequence[Look]
 ) -> None:

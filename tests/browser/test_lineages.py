@@ -66,6 +66,7 @@ def test_lineage_shows_who_continues_whom_and_leads_to_trials(stage: Stage, visi
     expect(page.get_by_role("heading", level=1)).to_contain_text("Trial 3")
 
 
+@pytest.mark.slow
 def test_schedule_of_a_trial_has_the_intervals_of_its_parents(stage: Stage, visitor: Visitor, population: int) -> None:
     child = next(each for each in stage.client.intervals(population) if each["donor"] is not None)
     chain = stage.client.schedule(child["trial_id"])["intervals"]
@@ -114,6 +115,7 @@ def test_ranks_of_a_trial_have_devices_ends_and_logs(stage: Stage, visitor: Visi
     assert_accessible(page, [PHONE_DARK])
 
 
+@pytest.mark.slow
 def test_rank_that_failed_is_named_with_its_cause(visitor: Visitor, ranks: list[int]) -> None:
     page = at_rest(visitor.open(f"/trials/{ranks[1]}"))
     # Rank 0 may have ended before: the trial is then finished, and says so.

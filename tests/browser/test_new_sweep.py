@@ -58,6 +58,7 @@ def test_problem_names_its_line_and_links_to_it(stage: Stage, visitor: Visitor) 
     expect(page.get_by_role("button", name="Start the sweep")).to_be_disabled()
 
 
+@pytest.mark.slow
 def test_population_is_edited_in_the_form(stage: Stage, visitor: Visitor) -> None:
     page = visitor.open("/new")
     search = page.get_by_label("Search", exact=True)
@@ -154,6 +155,7 @@ CUT = """() => [...document.querySelectorAll('.new-parameter textarea, .new-para
   .map(each => each.value ?? each.textContent)"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size",
     [(390, 844), pytest.param((1440, 900), marks=pytest.mark.slow), pytest.param((2560, 1440), marks=pytest.mark.slow)],

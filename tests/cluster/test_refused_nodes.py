@@ -44,5 +44,6 @@ def test_node_that_expects_another_certificate_does_not_send_its_token(cluster: 
     assert "has another certificate than the token says; create a new token on the head" in said
 
 
+@pytest.mark.slow
 def test_file_without_a_token_of_a_node_is_named(cluster: Cluster) -> None:
     assert "not the token of a node; create one on the head" in _complaint(cluster, "podium_abc")

@@ -42,7 +42,7 @@ from podium.sweep.lifecycle.scheduler_interfaces import Recorder
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval, StoredSweep, StoredTrial
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.drained_devices import DeviceDrain
 from podium.sweep.values.errors import DatabaseError, FencedError

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, PruneDecision, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import Searchers, SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import Inbox, PruneDecision, SearchFailed, TrialProposed
 from podium.sweep.search.scheduler_search_threads import SearchThreads
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.states import TrialState
 from tests.fakes import InlineSearchers
 from tests.specs import spec

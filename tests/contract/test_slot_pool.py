@@ -8,9 +8,9 @@ from typing import Protocol
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents, SlotOpened
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SlotEvents, SlotOpened
 from podium.sweep.protocol.slot_commands import PruneAnswer, SlotCommand, StartAttempt, StopAttempt
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Reported, Started

@@ -14,7 +14,7 @@ from optuna.samplers import TPESampler
 from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.search.trials_bounding_proposal_time import SearchLimits
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState
 from tests.specs import spec

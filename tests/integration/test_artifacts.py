@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Saved
 from podium.sweep.values.states import TrialState

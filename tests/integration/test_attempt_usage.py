@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from podium.sweep.values.assignment import Limits
+from podium.sweep.values.attempt_assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Sampled
 from podium.sweep.values.usage_samples import UsageSample

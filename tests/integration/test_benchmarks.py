@@ -20,7 +20,7 @@ from benchmarks import load, processor_time, results
 from benchmarks.ensemble_servers import BENTOML
 from benchmarks.results import Figure, Row, at_least, at_most, more, ratio, times_less, times_more
 from benchmarks.simulation import Agenda, SimulatedClock, SimulatedSlots, least_s, simulate
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SlotEvents
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SlotEvents
 from tests.postgres_server import is_installed
 
 FIELDS = {

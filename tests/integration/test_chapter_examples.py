@@ -19,7 +19,7 @@ from tests.running_service import RunningService
 EXAMPLES = ROOT / "examples" / "chapter"
 TIMEOUT_S = 240.0
 
-FAST = ("data_queues", "dynamic_placement", "pinning_across_tasks")
+FAST = ("pinning_across_tasks",)
 
 
 def _examples() -> Iterator[ParameterSet]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Limits
+from podium.sweep.values.attempt_assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Reported
 from podium.sweep.values.states import TrialState

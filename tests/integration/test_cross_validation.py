@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
 from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, run

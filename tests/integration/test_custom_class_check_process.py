@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.custom_class_check import check_classes
@@ -121,6 +121,7 @@ def test_custom_sampler_proposes_outside_scheduler_until_sweep_stops() -> None:
     assert isinstance(asked, TrialProposed) and asked.planned is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.attempt_assignment import Assignment, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Logged, Reported
 from podium.sweep.values.states import TrialState

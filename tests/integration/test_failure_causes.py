@@ -14,7 +14,7 @@ import pytest
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.incremental_file_removal import finish
 from podium.sweep.slots.attempt_log import TrialLog
-from podium.sweep.values.assignment import Limits
+from podium.sweep.values.attempt_assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Logged, Reported
 from podium.sweep.values.states import TrialState

@@ -67,6 +67,7 @@ def test_rank_0_reports_and_each_rank_has_its_log(service: AuditedService) -> No
     assert [step for step, _ in curve] == [0, 1, 2, 3] and all(value < 100 for _, value in curve)
 
 
+@pytest.mark.slow
 def test_builtin_model_trains_on_all_devices_as_on_one(service: AuditedService) -> None:
     """The gradient is that of the whole batch, so both have the same metrics up to rounding."""
     changes = {
@@ -120,7 +121,13 @@ def test_failure_of_a_rank_ends_the_attempt_with_its_cause(
 @pytest.mark.parametrize(
     ("function", "limits", "cause", "words"),
     [
-        ("never_joins", {"join_s": 10.0}, "join_timeout", "rank 1: did not connect to the other ranks at 127.0.0.1:"),
+        pytest.param(
+            "never_joins",
+            {"join_s": 10.0},
+            "join_timeout",
+            "rank 1: did not connect to the other ranks at 127.0.0.1:",
+            marks=pytest.mark.slow,
+        ),
         ("hangs", {"stall_s": 3.0}, "stalled", "no rank has reported, printed or computed for limits.stall_s (3 s)"),
     ],
 )

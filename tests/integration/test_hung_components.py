@@ -82,7 +82,9 @@ def _pid(settings: ServiceSettings, name: str = "api") -> int:
     return next(part["pid"] or 0 for part in parts if part["name"] == name)
 
 
-@pytest.mark.parametrize("path", ["/loop", pytest.param("/anyio", marks=pytest.mark.slow), "/asyncio"])
+@pytest.mark.parametrize(
+    "path", ["/loop", *(pytest.param(path, marks=pytest.mark.slow) for path in ("/anyio", "/asyncio"))]
+)
 def test_api_with_a_blocked_event_loop_or_without_free_threads_is_replaced(
     settings: ServiceSettings, supervisor: subprocess.Popen[str], path: str
 ) -> None:

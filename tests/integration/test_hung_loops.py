@@ -105,6 +105,7 @@ def test_loops_that_hang_are_killed_and_restarted(settings: ServiceSettings, sup
         assert _part(settings, name)[2] == 1
 
 
+@pytest.mark.slow
 def test_slow_disk_does_not_kill_the_loops_that_wait_for_it(
     settings: ServiceSettings, supervisor: subprocess.Popen[str]
 ) -> None:

@@ -183,6 +183,7 @@ def test_failure_on_one_device_does_not_affect_other(at_once: bool) -> None:
     assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
 def test_several_threads_are_used_only_when_faster(share: float) -> None:
     before = torch.get_num_threads()

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import optuna
+import pytest
 
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from tests.running_service import AuditedService, function_sweep, podium
@@ -23,6 +24,7 @@ def objective(trial):
 """
 
 
+@pytest.mark.slow
 def test_studies_are_exported_and_imported_while_trials_run(service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()

@@ -77,6 +77,7 @@ def test_two_objectives_are_pruned_by_one_and_form_pareto_front(service: Audited
     assert "Pareto front" in shown.stdout
 
 
+@pytest.mark.slow
 def test_warm_start_works_when_scheduler_is_killed(service: AuditedService, code: Path) -> None:
     client = service.client
     earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)

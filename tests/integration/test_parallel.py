@@ -81,6 +81,7 @@ def test_statistics_of_batch_normalization_are_those_of_rank_0(options: list[str
     assert first["final"] == second["final"]
 
 
+@pytest.mark.slow
 def test_late_gradients_never_count(tmp_path: Path) -> None:
     """Two of three replicas make three updates, while the spare computes a gradient for the first one."""
     found = printed("late_replica.py", 3, tmp_path)

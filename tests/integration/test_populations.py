@@ -138,6 +138,7 @@ def replayed(client: Client, trial_id: int) -> SweepInfo:
     return client.wait(client.submit(client.schedule(trial_id)["replay"])["id"], 300)
 
 
+@pytest.mark.slow
 def test_builtin_population_finishes_and_each_schedule_can_be_repeated(service: AuditedService) -> None:
     client = service.client
     sweep = client.wait(client.submit(builtin_document(**BUILTIN))["id"], 400)

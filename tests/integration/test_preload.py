@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.slots import fork_server_pool
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Started
 from podium.sweep.values.states import TrialState

@@ -87,6 +87,7 @@ def test_memory_and_processor_time_of_a_tree(program: Program) -> None:
     assert not meter.is_due(4000 * MB)  # it rests
 
 
+@pytest.mark.slow
 def test_next_tree_shares_as_much_until_it_is_measured(program: Program) -> None:
     for _ in range(3):
         program.next()
@@ -116,6 +117,7 @@ def test_shared_memory_is_measured_sooner_when_number_of_processes_has_changed(p
     assert not meter.is_due(math.inf)
 
 
+@pytest.mark.slow
 def test_ignored_process_does_not_count(program: Program) -> None:
     for _ in range(3):
         program.next()

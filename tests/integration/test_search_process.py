@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
 from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec

@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
-from podium.sweep.values.assignment import Limits
+from podium.sweep.values.attempt_assignment import Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Logged, Reported, Sampled, Saved, Started
 from podium.sweep.values.states import TrialState

@@ -14,7 +14,7 @@ from podium.sweep.protocol.scheduler_slot_messages import SUPERSEDED, SlotDescri
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.process_title import process_name
 from podium.sweep.runtime.process_trees import children
-from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.attempt_assignment import Assignment, Limits
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Started

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.slots.attempt_files import FilesError
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import DeviceReleased, Ended, Event, Reported, Saved, Started
 from podium.sweep.values.states import TrialState

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Started
 from podium.sweep.values.states import TrialState
@@ -79,6 +79,7 @@ def test_patience_ends_trial_without_improvement(slot: SlotDriver) -> None:
     assert len(curve) == 3 and value == curve[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric", ["val_rmse", *(pytest.param(name, marks=pytest.mark.slow) for name in ("val_mae", "val_loss"))]
 )

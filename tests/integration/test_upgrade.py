@@ -109,6 +109,7 @@ def test_database_of_a_newer_version_is_refused_unchanged(newer: DataDirectory, 
     assert newer.database.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=() if kind == "api" else pytest.mark.slow) for kind in MODULES if kind != "ray"],

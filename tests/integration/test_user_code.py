@@ -10,7 +10,7 @@ import pytest
 
 from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.attempt_assignment import Assignment, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, SuggestRequested
 from podium.sweep.values.states import TrialState

@@ -63,7 +63,9 @@ def loaded(files: list[ModelFile], *, in_graph: bool, precision: Precision = Pre
     return network
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in ("batch_norm", "lstm") else pytest.mark.slow) for kind in KINDS]
+)
 def test_three_networks_of_one_kind_predict_as_alone_in_both_modes(rig: UserRig, kind: str) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": kind, "width": width}, n) for n, width in enumerate(WIDTHS)]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Logged, Reported, Saved
 from podium.sweep.values.states import TrialState
@@ -90,6 +90,7 @@ def test_later_defaults_do_not_replace_sampled_values(slot: SlotDriver, mode: st
     assert (ended.state, ended.value, ended.message) == (FINISHED, 0.25, "")
 
 
+@pytest.mark.slow
 def test_nested_parameter_is_nested_in_config(slot: SlotDriver) -> None:
     code = (
         "import wandb; run = wandb.init(config={'optimizer': {'lr': 9}}); c = run.config;"

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.api.rest.schemas.base_schema import View, time_of
 from podium.db.queries.population_schedules import IntervalRow, PopulationSummary
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 
 class IntervalView(View):

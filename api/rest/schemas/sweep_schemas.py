@@ -16,7 +16,7 @@ from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.budget_usage import BudgetTerms, BudgetUsage
 from podium.sweep.spec.trial_stop_conditions import ValueRule, value_rule
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 from podium.sweep.values.sweep_wait_reason import WaitReason
 

@@ -14,7 +14,7 @@ from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.multi_device_attempt_ranks import RankRow
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.spec.trial_stop_conditions import ValueRule
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.megabytes import megabytes
 from podium.sweep.values.search_messages import FallbackReason
 

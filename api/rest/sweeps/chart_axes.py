@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from podium.api.rest.schemas.base_schema import View
 from podium.sweep.spec.search_space import Parameter
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 MAX_CHOICES = 200  # an axis with more is unreadable
 

@@ -22,7 +22,7 @@ from podium.db.stores import metrics as metric_points
 from podium.db.stores import sweeps
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
 MAX_POINTS = 20_000

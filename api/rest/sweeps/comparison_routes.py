@@ -16,7 +16,7 @@ from podium.db.queries.sweep_comparison import History, JoinedTrial
 from podium.db.queries.trial_filter import WITHIN_S
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.spec.trial_stop_conditions import ValueRule
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 
 router = APIRouter(prefix="/api/v1/compare", tags=["sweeps"])
 MAX_SWEEPS, MAX_TRIALS = 20, 100

@@ -12,7 +12,7 @@ from podium.api.rest.schemas.query_parameters import Filter
 from podium.db.queries.failure_groups import FailureGroup, failure_groups
 from podium.db.queries.trial_filter import WITHIN_S, filter_condition
 from podium.db.stores import sweeps
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.failure_causes import Cause
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["sweeps"])

@@ -24,7 +24,7 @@ from podium.sweep.specfile.form_edits import Change, apply_changes, number_liter
 from podium.sweep.specfile.spec_summary import describe_terms, grid_size, search_space
 from podium.sweep.specfile.sweep_text_check import read_sweep_text
 from podium.sweep.specfile.yaml_writer import to_yaml
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 router = APIRouter(prefix="/api/v1", tags=["sweep files"])
 MAX_TEXT = 100_000  # characters; parsing this many takes seconds

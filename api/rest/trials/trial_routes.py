@@ -25,7 +25,7 @@ from podium.sweep.lifecycle.allowed_commands import TrialCommand
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.safe_file_reads import open_regular
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.values.assignment import Scalar
+from podium.sweep.values.attempt_assignment import Scalar
 from podium.sweep.values.errors import NotFoundError
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])

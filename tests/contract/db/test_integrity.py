@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from podium.db.integrity import row_checks
 from podium.sweep.lifecycle.database_changes import MetricPoint
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from tests.databases import CHOSEN, EACH_DATABASE
 from tests.service_rig import AT, ServiceRig
 

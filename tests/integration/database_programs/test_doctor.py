@@ -30,6 +30,7 @@ def test_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) 
     assert f"trial_id {trial_id}" in out
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_json_report_is_valid(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=1), 0, 0.5, model=False)
@@ -39,6 +40,7 @@ def test_json_report_is_valid(service: ServiceRig, podium: Podium) -> None:
     assert "artifacts" not in report["invariants"]
 
 
+@pytest.mark.slow
 def test_missing_database_exits_2_and_names_the_path(tmp_path: Path, podium: Podium) -> None:
     code, _, _ = podium("doctor", "--data-dir", tmp_path / "nowhere")
     assert code == 2

@@ -16,7 +16,7 @@ import pytest
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SlotEvents, SlotLost, SlotOpened
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription, decode_commands
 from podium.sweep.protocol.slot_commands import StopAttempt
 from podium.sweep.ray_cluster import own_cluster_devices, ray_slots
@@ -26,7 +26,7 @@ from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.ray_cluster.ray_slots import RaySlots, SlotTimings
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.service_settings import DevicePlan
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 

@@ -21,7 +21,7 @@ from podium.api.client.sweep_responses import SweepInfo
 from podium.api.serve import startup
 from podium.sweep.lifecycle.database_changes import ArtifactSaved, SweepWarned
 from podium.sweep.runtime.safe_file_reads import sha256_of
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.running_sweep_warnings import WarningCode
 from podium.sweep.values.slot_events import Saved

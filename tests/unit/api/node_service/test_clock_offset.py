@@ -13,7 +13,7 @@ from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent.leftover_files import Left
 from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
 from podium.sweep.runtime.joined_node_settings import NodeSettings
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, shifted
 from podium.sweep.values.states import TrialState
 from tests.service_rig import ServiceRig

@@ -18,7 +18,7 @@ from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent.file_request_server import NodeAgent
 from podium.sweep.protocol.slot_agent_messages import FetchFiles, FilesFailed, FilesReady, SendFiles
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import FileStoreError
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, nonce

@@ -18,7 +18,7 @@ from podium.db.integrity import undelivered_notifications
 from podium.db.stores import ensemble_writer, notification_outbox
 from podium.ensemble.values.ensemble_states import EnsembleState
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, SweepChanged, TrialPlanned
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import ServiceError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState

@@ -7,7 +7,7 @@ from typing import Any
 
 from podium.db.stores import event_outbox
 from podium.sweep.lifecycle.database_changes import AttemptEnded, SweepChanged, TrialPlanned
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState

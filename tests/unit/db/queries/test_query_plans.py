@@ -15,7 +15,7 @@ from podium.db.schema.database import Database
 from podium.db.stores import notification_outbox, sweeps
 from podium.sweep.lifecycle.database_changes import MetricPoint, TrialPlanned
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from tests.specs import spec
 
 pytestmark = pytest.mark.sqlite

@@ -13,7 +13,7 @@ from podium.db.queries.filter_parser import parse_terms
 from podium.db.queries.trial_filter import filter_condition
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps, trial_command_writer
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import FilterError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason

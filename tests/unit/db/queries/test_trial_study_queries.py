@@ -9,7 +9,7 @@ import pytest
 
 from podium.db.queries import trial_study_queries
 from podium.sweep.lifecycle.database_changes import AttemptEnded, ParamDefined
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, StudyRequested
 from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig

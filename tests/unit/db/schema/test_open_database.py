@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from podium.db.queries import random_service_name
+from podium.db.queries import stored_service_name
 from podium.db.schema.database import Database
 from podium.db.schema.open_database import open_database, open_database_of
 from podium.db.schema.prepare_database import prepare
@@ -24,7 +24,7 @@ NAME = "podium_opened"
 
 def _name(database: Database) -> str:
     with database.read() as connection:
-        found = random_service_name.read(connection)
+        found = stored_service_name.read(connection)
     database.close()
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 from sqlalchemy import text
 
-from podium.db.queries import random_service_name
+from podium.db.queries import stored_service_name
 from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.postgres_schema_upgrade import migrate_postgres
 from podium.db.schema.schema_version import newest_schema
@@ -72,7 +72,7 @@ def test_drains_get_the_uuids_of_their_devices(server: PostgresServer, postgres:
 
 def test_each_service_has_a_name_of_its_own(postgres: PostgresDatabase) -> None:
     with postgres.read() as connection:
-        assert len(random_service_name.read(connection)) == 12
+        assert len(stored_service_name.read(connection)) == 12
 
 
 def test_interrupted_creation_leaves_nothing(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from podium.db.integrity import row_checks
 from podium.db.stores import attempt_usage
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned, UsageSampled
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import UsageSample

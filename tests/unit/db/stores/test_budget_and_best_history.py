@@ -11,7 +11,7 @@ from podium.db.stores import budget_and_best_history, sweeps
 from podium.sweep.lifecycle.budget_usage import BestValueTracker, BudgetTerms, CountedTrial
 from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.spec.budget import Plateau
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig

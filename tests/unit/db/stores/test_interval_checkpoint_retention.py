@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.database_changes import (
 )
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.retention_cleanup import Retention
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState

@@ -17,7 +17,7 @@ from podium.db.stores import metric_summaries, metrics
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.sweep.lifecycle.database_changes import MetricPoint
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DamagedError
 from tests.unit.db.stores.test_stores import FAILED, WAITING, accept, ended, placed, planned, record
 

@@ -12,7 +12,7 @@ from podium.db.queries import scheduler_recovery
 from podium.db.stores import attempt_totals, devices, multi_device_attempt_ranks
 from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, DeviceChanged, RankEnded, TrialPlanned
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.failure_causes import Cause

@@ -18,7 +18,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
 )
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.device_state import DeviceState
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.excluded_ray_node import RefusedNode

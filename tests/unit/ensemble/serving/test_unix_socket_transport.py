@@ -14,7 +14,7 @@ import pytest
 from podium.api.serve.ports import free_port
 from podium.ensemble.protocol.framing import framed, unix_endpoint
 from podium.ensemble.protocol.remote_worker_endpoint import TlsEndpoint
-from podium.ensemble.serving.tls_transport import NodeTransport
+from podium.ensemble.serving.tls_worker_connections import NodeTransport
 from podium.ensemble.serving.unix_socket_transport import LIMITS, SendLimits, SocketConnection, SocketTransport
 from podium.ensemble.worker.control_messages import TlsListening
 from tests.certificates import HOST, Identity

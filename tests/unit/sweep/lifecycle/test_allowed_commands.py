@@ -16,7 +16,7 @@ from podium.sweep.lifecycle.allowed_commands import (
     next_trial_request,
 )
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params, Scalar
+from podium.sweep.values.attempt_assignment import Params, Scalar
 from podium.sweep.values.errors import InvalidSpecError, NotPossibleError
 from podium.sweep.values.states import SWEEP_TRANSITIONS, SweepState, TrialRequest, TrialState
 from tests.specs import spec

@@ -26,7 +26,7 @@ from podium.sweep.protocol.node_reports import process_in
 from podium.sweep.protocol.slot_agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, nonce
 

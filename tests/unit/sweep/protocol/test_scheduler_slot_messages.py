@@ -27,7 +27,7 @@ from podium.sweep.protocol.slot_commands import (
     StudyAnswer,
     SuggestAnswer,
 )
-from podium.sweep.values.assignment import Assignment, AttemptKey, Limits
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import (
     DeviceReleased,

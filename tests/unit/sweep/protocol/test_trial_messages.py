@@ -18,7 +18,7 @@ from podium.sweep.protocol.trial_messages import (
     encode_from_trial,
     parse_from_trial,
 )
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult, ReportedOutcome
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.slot_events import (

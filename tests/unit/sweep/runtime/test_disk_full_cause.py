@@ -13,7 +13,7 @@ from podium.sweep.runtime import disk_full_cause
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.disk_space_check import DiskSpace
 from podium.sweep.slots.outcome_classification import attempt_outcome
-from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.attempt_assignment import Assignment, Limits
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TrialState

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import SlotEvents
+from podium.sweep.lifecycle.scheduler_inbox_messages import SlotEvents
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.user_code_import_times import ImportTimes, warning_of
 from podium.sweep.specfile.slow_import_detection import slow_imports
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended, Started
 from podium.sweep.values.states import TrialState
 from tests.rig import Rig

@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
 )
 from podium.sweep.scheduling.change_buffer import ChangeBuffer, trial_of
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.states import TERMINAL_TRIAL_STATES, SweepState, TrialState
 from tests.memory import MemoryRecorder

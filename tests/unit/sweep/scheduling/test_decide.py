@@ -17,7 +17,7 @@ from podium.sweep.lifecycle.database_changes import (
     MetricPoint,
     TrialPlanned,
 )
-from podium.sweep.lifecycle.scheduler_messages import (
+from podium.sweep.lifecycle.scheduler_inbox_messages import (
     Message,
     SlotEvents,
     SlotLost,
@@ -43,7 +43,7 @@ from podium.sweep.scheduling.search_and_cleanup_actions import (
     TellTrial,
 )
 from podium.sweep.scheduling.trial_placement import place_trials, plan_asks
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan
@@ -221,7 +221,7 @@ def test_every_message_and_event_has_a_handler() -> None:
 
 OWNERS = [
     *pure_modules(SCHEDULING),
-    *(SCHEDULING / f"{name}.py" for name in ("scheduler", "search_and_cleanup_executor", "change_buffer")),
+    *(SCHEDULING / f"{name}.py" for name in ("scheduler", "action_dispatcher", "change_buffer")),
 ]
 
 
@@ -241,7 +241,7 @@ def test_decisions_are_pure() -> None:
         "command_handler",
         "trial_placement",
     } <= pure
-    assert not pure & {"scheduler", "search_and_cleanup_executor", "change_buffer"}
+    assert not pure & {"scheduler", "action_dispatcher", "change_buffer"}
 
 
 def test_scheduler_loop_is_under_300_lines() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podium.sweep.lifecycle.scheduler_messages import SlotLost
+from podium.sweep.lifecycle.scheduler_inbox_messages import SlotLost
 from podium.sweep.scheduling.trial_placement import WAITS_S
 from podium.sweep.values.states import SweepState, TrialState
 from podium.sweep.values.sweep_wait_reason import Wait, WaitReason

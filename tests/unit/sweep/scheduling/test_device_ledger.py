@@ -8,7 +8,7 @@ import pytest
 
 from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedger, Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
 from podium.sweep.values.device_state import USABLE_DEVICE_STATES, DeviceState
 from podium.sweep.values.drained_devices import DeviceDrain

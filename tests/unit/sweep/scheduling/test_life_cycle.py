@@ -10,14 +10,14 @@ from itertools import pairwise
 import pytest
 
 from podium.sweep.lifecycle.database_changes import Change, DeviceChanged
-from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox_messages import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.disk_space_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S, REMOTE_TIMEOUT_S
 from podium.sweep.scheduling.trial_placement import WAITS_S
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import TrialPlan

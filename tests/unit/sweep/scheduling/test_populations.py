@@ -9,7 +9,7 @@ import pytest
 
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, Change, IntervalStarted
 from podium.sweep.scheduling.live_trial import MAX_INTERRUPTIONS
-from podium.sweep.values.assignment import Assignment, Interval
+from podium.sweep.values.attempt_assignment import Assignment, Interval
 from podium.sweep.values.errors import FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState

@@ -25,7 +25,7 @@ from podium.sweep.runtime.weights_removal_lock import hold_weights, try_lock_wei
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
 from podium.sweep.scheduling.file_cleanup_thread import CleanupThread
 from podium.sweep.scheduling.retention_cleanup import Retention
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Saved

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.sweep.lifecycle.scheduler_messages import Stop
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.lifecycle.scheduler_inbox_messages import Stop
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialState
 from tests.rig import Rig

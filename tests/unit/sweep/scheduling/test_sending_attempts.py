@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from podium.sweep.lifecycle.scheduler_messages import Stop
+from podium.sweep.lifecycle.scheduler_inbox_messages import Stop
 from podium.sweep.scheduling.scheduler import TICK_S
 from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SENDING_S
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import SweepState, TrialRequest, TrialState
 from tests.fakes import FakeElasticPool

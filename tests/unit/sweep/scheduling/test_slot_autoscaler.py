@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.sweep.lifecycle.pending_commands import MemberDevices
-from podium.sweep.lifecycle.scheduler_messages import SlotLeaving, SlotOpened
+from podium.sweep.lifecycle.scheduler_inbox_messages import SlotLeaving, SlotOpened
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.values.states import SweepState
 from tests.fakes import FakeElasticPool

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.search.sweep_search import Search
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.slot_events import SuggestRequested

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.protocol.search_process_messages import (
     ProposalFailed,
     SamplerExhausted,

@@ -19,7 +19,7 @@ from podium.sweep.spec.builtin_catalog import did_you_mean
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.specfile.spec_lint import search_hints
 from podium.sweep.trial_process import suggested_distributions
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PastTrial

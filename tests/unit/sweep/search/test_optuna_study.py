@@ -5,9 +5,9 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyAnswered
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, StudyAnswered
 from podium.sweep.scheduling.study_query_thread import StudyThread
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.slot_events import StudyRequested
 from podium.sweep.values.states import SweepState, TrialState

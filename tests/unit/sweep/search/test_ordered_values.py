@@ -13,7 +13,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.studies.parameter_importance import compute_importances
 from podium.sweep.studies.study_conversion import to_study
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.search_messages import PastTrial, TrialPlan
 from podium.sweep.values.slot_events import SuggestRequested

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, TrialProposed
 from podium.sweep.protocol.search_process_messages import (
     ProposalComputed,
     ProposalFailed,

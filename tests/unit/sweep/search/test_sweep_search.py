@@ -16,7 +16,7 @@ from podium.sweep.search.sweep_search import TRIALS_TOLD, Search
 from podium.sweep.search.trials_bounding_proposal_time import SearchLimits
 from podium.sweep.spec import search_method_registry
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.search_messages import FallbackReason, PastTrial, PruneVerdict, TrialPlan
 from podium.sweep.values.states import TrialState
 from tests.specs import spec

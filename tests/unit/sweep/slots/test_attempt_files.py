@@ -8,7 +8,7 @@ import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.slots.attempt_files import AgentFiles
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from podium.sweep.protocol.message_limits import (
 )
 from podium.sweep.protocol.scheduler_slot_messages import decode_events
 from podium.sweep.slots.event_queue import EventQueue
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Logged, Reported
 
 KEY = AttemptKey(1, 1)

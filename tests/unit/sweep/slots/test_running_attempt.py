@@ -11,7 +11,7 @@ import pytest
 from podium.sweep.protocol.trial_messages import AttrsReported, parse_from_trial
 from podium.sweep.slots.attempt_log import LogPipe
 from podium.sweep.slots.running_attempt import RunningAttempt
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.constraints_and_user_attributes import MAX_USER_ATTRS_BYTES
 from podium.sweep.values.errors import BadReportError
 

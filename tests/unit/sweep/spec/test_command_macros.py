@@ -17,7 +17,7 @@ from podium.sweep.spec.command_macros import (
 )
 from podium.sweep.spec.program import CommandProgram
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import InvalidSpecError, UserCodeError
 from tests.specs import document
 

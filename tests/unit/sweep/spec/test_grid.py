@@ -14,7 +14,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.grid import Grid, GridError, shuffled
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.search_messages import PastTrial
 from podium.sweep.values.states import TrialState
 from tests.specs import spec

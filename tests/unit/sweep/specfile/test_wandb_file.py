@@ -10,7 +10,7 @@ import pytest
 from podium.sweep.specfile.document_parser import read_document
 from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
 from podium.sweep.specfile.wandb_file import ConvertedFile, convert, is_wandb
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import InvalidSpecError
 
 FILES = Path(__file__).parent / "wandb_files"

@@ -8,7 +8,7 @@ import pytest
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process.interval_end import IntervalEnd, IntervalEnded
-from podium.sweep.values.assignment import Interval
+from podium.sweep.values.attempt_assignment import Interval
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.states import TrialState
 

@@ -7,7 +7,7 @@ import pytest
 from podium.sweep.protocol.message_limits import MAX_METRICS
 from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.trial_process.metric_downsampling import MetricCurves, MetricThinning
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.slot_events import Logged, Reported
 

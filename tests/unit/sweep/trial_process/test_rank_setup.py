@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.sweep.parallel import rank_environment
 from podium.sweep.trial_process.rank_setup import RANK_VARIABLES, rank_variables
-from podium.sweep.values.assignment import GangPlace
+from podium.sweep.values.attempt_assignment import GangPlace
 
 
 def test_rank_has_the_variables_of_torchrun() -> None:

@@ -12,7 +12,7 @@ import pytest
 from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.slot_events import Logged, Reported
 
 

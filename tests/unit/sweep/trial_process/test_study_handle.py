@@ -14,7 +14,7 @@ from podium.sweep.trial_process.optuna_frozen_trial import FrozenTrial, State, S
 from podium.sweep.trial_process.slot_answer_wait import SlotAnswers
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.study_handle import Study
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
 from podium.sweep.values.slot_events import StopRequested, StudyRequested
 

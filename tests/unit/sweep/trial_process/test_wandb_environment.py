@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER, parameter_file, wandb_variables, with_hook
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: "." not in name)
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import NonFiniteError, PinningError
 from podium.sweep.values.failure_cause_detection import cause_of, is_lost_connection
 from podium.sweep.values.failure_causes import Cause

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.sweep.protocol.trial_messages import TrialMessage, parse_from_trial
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish, TrialStopped
-from podium.sweep.values.assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReducedResult
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.objective_reduction import ReportedValues

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from podium.db.access.tokens import Role
 from podium.db.stores import nodes
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.excluded_ray_node import RefusedNode
 from tests.node_reports import node_report
 from tests.service_rig import AT, ServiceRig, assert_problem

@@ -24,7 +24,7 @@ from podium.ensemble.values.ensemble_spec import EnsembleRequest, Select, Split,
 from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.data.memory_mapped_datasets import Dataset
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 

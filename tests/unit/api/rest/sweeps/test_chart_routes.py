@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.rest.sweeps.importance_process import AnalysisError, ImportanceQueue
 from podium.sweep.lifecycle.database_changes import UsageSampled
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Sampled
 from podium.sweep.values.usage_samples import UsageSample

@@ -19,7 +19,7 @@ from podium.api.rest.sweeps import export_routes, export_writers
 from podium.api.rest.sweeps.export_writers import CSV, JSON_LINES, PARQUET
 from podium.db.queries.exports import Kind, export_schema, kind_of
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, TrialPlanned
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.device import GangDevice
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason

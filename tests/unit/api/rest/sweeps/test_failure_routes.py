@@ -7,7 +7,7 @@ from sqlalchemy import true
 from starlette.testclient import TestClient
 
 from podium.db.queries.failure_groups import failure_groups
-from podium.sweep.values.assignment import Params
+from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.failure_causes import Cause
 from tests.service_rig import ServiceRig, assert_problem
 

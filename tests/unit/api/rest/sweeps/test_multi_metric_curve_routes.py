@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.database_changes import MetricPoint
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 

@@ -12,7 +12,7 @@ from podium.db.stores import warm_starts
 from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem

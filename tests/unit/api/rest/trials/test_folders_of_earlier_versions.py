@@ -15,7 +15,7 @@ from podium.sweep.lifecycle.database_changes import ArtifactSaved, AttemptPlaced
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.scheduling.retention_cleanup import Retention
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from podium.sweep.values.states import TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem, nonce

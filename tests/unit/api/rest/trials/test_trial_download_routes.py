@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from podium.db.integrity.file_and_process_checks import artifacts, saved_artifacts
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.safe_file_reads import sha256_of
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ServiceRig, assert_problem
 

@@ -9,7 +9,7 @@ from podium.api.rest.trials import trial_file_preview_routes
 from podium.db.access.tokens import Role
 from podium.sweep.lifecycle.database_changes import ArtifactSaved
 from podium.sweep.runtime.safe_file_reads import sha256_of
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.logged_image_names import FOLDER, file_name
 from podium.sweep.values.slot_events import Saved
 from tests.service_rig import ServiceRig, assert_problem

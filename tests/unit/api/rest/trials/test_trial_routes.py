@@ -18,7 +18,7 @@ from podium.sweep.lifecycle.database_changes import (
     TrialPlanned,
     TrialRetried,
 )
-from podium.sweep.values.assignment import AttemptKey
+from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.states import SweepState, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem, nonce
 from tests.unit.api.rest.states import (

@@ -17,7 +17,7 @@ from podium.db.queries.trial_table import SPARSE
 from podium.db.schema.tables import trials
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced, AttemptStarted, TrialPlanned
-from podium.sweep.values.assignment import AttemptKey, Params
+from podium.sweep.values.attempt_assignment import AttemptKey, Params
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import FallbackReason
 from podium.sweep.values.slot_events import Ended, Started

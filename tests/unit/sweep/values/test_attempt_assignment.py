@@ -8,7 +8,7 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.values.assignment import Assignment, Limits
+from podium.sweep.values.attempt_assignment import Assignment, Limits
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -30,7 +30,7 @@ from podium.ensemble.serving.unix_socket_transport import (
 )
 from podium.sweep.runtime.certificate_pin import is_pinned
 
-log = logging.getLogger("podium.tls_transport")
+log = logging.getLogger("podium.tls_worker_connections")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.sweep.values.assignment import AttemptKey, Scalar
+from podium.sweep.values.attempt_assignment import AttemptKey, Scalar
 from podium.sweep.values.device import Device
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.search_messages import PruneVerdict, TrialPlan

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.lifecycle.scheduler_interfaces import Searcher, SearchInputs
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
+from podium.sweep.scheduling.action_dispatcher import ActionDispatcher
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     ApplyRetention,
     AskTrial,
@@ -17,7 +18,6 @@ from podium.sweep.scheduling.search_and_cleanup_actions import (
     RetryTrial,
     TellTrial,
 )
-from podium.sweep.scheduling.search_and_cleanup_executor import ActionExecutor
 from podium.sweep.values.states import TrialState
 from tests.fakes import InlineSearchers, InlineStudyReader
 from tests.rig import Rig
@@ -39,7 +39,7 @@ class Bench:
         self.searchers = searchers or InlineSearchers(self.inbox)
         self.cleaned_up: list[Path] = []
         self.retained: list[int] = []
-        self.executor = ActionExecutor(
+        self.executor = ActionDispatcher(
             inbox=self.inbox,
             searchers=self.searchers,
             study=InlineStudyReader(self.inbox, lambda sweep_id, asked: {}),

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SearchFailed, Wake
 from podium.sweep.lifecycle.scheduler_interfaces import Searcher, Searchers
-from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, Wake
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.scheduling.search_and_cleanup_actions import (
     Action,
@@ -29,7 +29,7 @@ from podium.sweep.scheduling.study_query_thread import StudyReader
 log = logging.getLogger("podium.scheduler")
 
 
-class ActionExecutor:
+class ActionDispatcher:
     """Holds the open searches by sweep. What they answer goes to the inbox."""
 
     def __init__(

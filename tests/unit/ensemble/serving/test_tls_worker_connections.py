@@ -12,7 +12,7 @@ import pytest
 
 from podium.api.serve.ports import free_port
 from podium.ensemble.protocol.remote_worker_endpoint import TlsEndpoint
-from podium.ensemble.serving.tls_transport import HeartbeatTimes, NodeTransport
+from podium.ensemble.serving.tls_worker_connections import HeartbeatTimes, NodeTransport
 from podium.ensemble.serving.unix_socket_transport import SocketConnection
 from tests.certificates import HOST, Identity
 from tests.message_listener import MessageListener

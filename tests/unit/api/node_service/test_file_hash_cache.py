@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.node_service.file_hashes import FileHashes
+from podium.api.node_service.file_hash_cache import FileHashes
 
 
 def test_hash_follows_the_file(tmp_path: Path) -> None:
