@@ -106,6 +106,23 @@ class PopulationInfo(TypedDict):
     most: int
 
 
+class RangeOfValueInfo(TypedDict):
+    """The range of a parameter in the failed trials with one value of another parameter."""
+
+    value: Any
+    min: float
+    max: float
+    failed: int
+    finished: int  # trials with that value from `min` to `max`
+
+
+class SplitRangeInfo(TypedDict):
+    """The parameter whose values separate failed from finished trials best, with a range for each value."""
+
+    parameter: str
+    ranges: list[RangeOfValueInfo]
+
+
 class ParameterSummaryInfo(TypedDict):
     """The values of a parameter in a group of trials."""
 
@@ -114,6 +131,7 @@ class ParameterSummaryInfo(TypedDict):
     min: float | None  # of numbers; None if another value is among them
     max: float | None
     finished: int | None  # finished trials from `min` to `max`, if there are more than 4 numbers
+    split: SplitRangeInfo | None  # if at most 60% of them finished in its ranges
 
 
 class FailureGroupInfo(TypedDict):

@@ -12,6 +12,8 @@ Modules:
     device_usage                 What the attempts on each device used in an interval of time, by bucket
     exports                      Reads all trials of a sweep with all their data in batches, for exports
     failure_groups               Groups the failed trials of a sweep by cause and normalized message
+    failure_ranges               Compares the parameters of failed trials with those of finished ones: how many finished
+                                 in a range
     filter_parser                The words of a filter: `state:failed lr<0.01 -tag:bad` as terms with their positions in
                                  the text
     full_resolution_curves       All points of metrics of several trials as arrays, by step, time, running time or

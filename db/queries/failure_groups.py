@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-import numpy as np
-import orjson
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, Select, and_, func, select
 
+from podium.db.queries import failure_ranges
 from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
-from podium.db.queries.parameter_summaries import MAX_VALUES, ParameterSummaries, ParameterSummary
+from podium.db.queries.parameter_summaries import ParameterSummaries, ParameterSummary
 from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trial_params, trials
 from podium.db.stores.trial_params import params_of
@@ -63,7 +62,8 @@ def failure_groups(
 ) -> FailureGroups:
     """The failures of the trials that match `where`: those in the state failed, by their current attempt.
 
-    A parameter with a range of numbers says how many of the newest finished trials that match are in it, too.
+    A parameter with a range of numbers says how many of the newest finished trials that match are in it, too, and which
+    other parameter separates both: `failure_ranges`.
     """
     failed = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FAILED.value, where)
     count = connection.execute(select(func.count()).select_from(trials).where(failed)).scalar_one()
@@ -86,12 +86,18 @@ def failure_groups(
             group.trial_ids.append(row.id)
     largest = sorted(groups.values(), key=lambda group: (-group.count, group.first_number))[:most_groups]
     _add_details(connection, largest)
-    _add_finished(connection, largest, and_(trials.c.sweep_id == sweep_id, where), most_examined)
+    newest_finished = (
+        select(trials.c.id)
+        .where(trials.c.sweep_id == sweep_id, where, trials.c.state == TrialState.FINISHED.value)
+        .order_by(trials.c.number.desc())
+        .limit(most_examined)
+    )
+    _add_parameters(connection, largest, newest_finished)
     return FailureGroups(count, len(rows), largest)
 
 
 def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
-    """Where the first trial of each group failed, the end of its log, and the parameters of its newest trials."""
+    """Where the first trial of each group failed, and the end of its log."""
     by_id = {group.first_id: group for group in groups}
     rows = connection.execute(
         select(trials.c.id, ending(attempts.c.traceback, _TRACEBACK).label("traceback"), attempts.c.log_tail)
@@ -102,41 +108,21 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
         group = by_id[row.id]
         group.location = location(row.traceback or "")
         group.log = "\n".join((row.log_tail or "").rstrip().split("\n")[-LOG_LINES:])
+
+
+def _add_parameters(connection: Connection, groups: list[FailureGroup], newest_finished: Select[int]) -> None:
+    """Summarize the parameters of the newest trials of each group, next to those of finished trials."""
     ids = [trial_id for group in groups for trial_id in group.trial_ids]
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
-    for group in groups:
+    failed = [[params.get(trial_id, {}) for trial_id in group.trial_ids] for group in groups]
+    for group, each in zip(groups, failed, strict=True):
         summaries = ParameterSummaries()
-        for trial_id in group.trial_ids:
-            summaries.add(params.get(trial_id, {}))
+        for values in each:
+            summaries.add(values)
         group.params = summaries.result()
-
-
-def _add_finished(connection: Connection, groups: list[FailureGroup], where: Condition, most: int) -> None:
-    """Count the finished trials, at most the newest `most`, in the range of each parameter that has one."""
-    names = {name for group in groups for name, summary in group.params.items() if _is_range(summary)}
+    names = failure_ranges.names(group.params for group in groups)
     if not names:
         return
-    finished = (
-        select(trials.c.id)
-        .where(where, trials.c.state == TrialState.FINISHED.value)
-        .order_by(trials.c.number.desc())
-        .limit(most)
-    )
-    rows = connection.execute(
-        select(trial_params.c.name, func.json_group_array(trial_params.c.number))
-        .where(
-            trial_params.c.name.in_(names), trial_params.c.number.is_not(None), trial_params.c.trial_id.in_(finished)
-        )
-        .group_by(trial_params.c.name)
-    )
-    values = {name: np.array(orjson.loads(numbers), dtype=float) for name, numbers in rows}
-    for group in groups:
-        for name, summary in group.params.items():
-            if _is_range(summary):
-                found = values.get(name, np.empty(0))
-                inside = int(((found >= summary.min) & (found <= summary.max)).sum())
-                group.params[name] = replace(summary, finished=inside)
-
-
-def _is_range(summary: ParameterSummary) -> bool:
-    return summary.min is not None and summary.distinct > MAX_VALUES
+    finished = failure_ranges.columns(connection, newest_finished, names)
+    for group, each in zip(groups, failed, strict=True):
+        group.params = failure_ranges.with_finished(group.params, each, finished)

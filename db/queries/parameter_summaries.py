@@ -12,6 +12,25 @@ MAX_VALUES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class RangeOfValue:
+    """The range of a parameter in the failed trials with one value of another parameter."""
+
+    value: Scalar
+    min: float
+    max: float
+    failed: int
+    finished: int  # trials with that value from `min` to `max`
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRange:
+    """The parameter whose values separate failed from finished trials best, with a range for each value."""
+
+    parameter: str
+    ranges: list[RangeOfValue]
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterSummary:
     """The values of one parameter in a group of trials."""
 
@@ -20,6 +39,7 @@ class ParameterSummary:
     min: float | None  # of numbers; None if another value is among them
     max: float | None
     finished: int | None = None  # finished trials from `min` to `max`; None: not counted
+    split: SplitRange | None = None  # if no more than 60% of them finished in its ranges
 
 
 class ParameterSummaries:

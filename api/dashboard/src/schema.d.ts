@@ -3777,6 +3777,7 @@ export interface components {
             max: number | null;
             /** Min */
             min: number | null;
+            split?: components["schemas"]["SplitRangeView"] | null;
             /** Values */
             values: (string | number | boolean | null)[];
         };
@@ -4133,6 +4134,22 @@ export interface components {
             git_dirty: boolean | null;
             /** Packages Sha256 */
             packages_sha256: string | null;
+        };
+        /**
+         * RangeOfValueView
+         * @description The range of a parameter in the failed trials with one value of another parameter.
+         */
+        RangeOfValueView: {
+            /** Failed */
+            failed: number;
+            /** Finished */
+            finished: number;
+            /** Max */
+            max: number;
+            /** Min */
+            min: number;
+            /** Value */
+            value: string | number | boolean | null;
         };
         /**
          * RankUsageView
@@ -4511,6 +4528,16 @@ export interface components {
          * @enum {string}
          */
         Split: "validation" | "calibration" | "test";
+        /**
+         * SplitRangeView
+         * @description The parameter whose values separate failed from finished trials best, with a range for each value.
+         */
+        SplitRangeView: {
+            /** Parameter */
+            parameter: string;
+            /** Ranges */
+            ranges: components["schemas"]["RangeOfValueView"][];
+        };
         /**
          * StandbyView
          * @description A service that leads when the leader fails.

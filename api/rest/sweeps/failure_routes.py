@@ -18,6 +18,23 @@ from podium.sweep.values.failure_causes import Cause
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["sweeps"])
 
 
+class RangeOfValueView(View):
+    """The range of a parameter in the failed trials with one value of another parameter."""
+
+    value: Scalar
+    min: float
+    max: float
+    failed: int
+    finished: int  # trials with that value from `min` to `max`
+
+
+class SplitRangeView(View):
+    """The parameter whose values separate failed from finished trials best, with a range for each value."""
+
+    parameter: str
+    ranges: list[RangeOfValueView]
+
+
 class ParameterSummaryView(View):
     """The values of a parameter in a group of trials."""
 
@@ -26,6 +43,7 @@ class ParameterSummaryView(View):
     min: float | None  # of numbers; null if another value is among them
     max: float | None
     finished: int | None = None  # finished trials from `min` to `max`, if there are more than 4 numbers
+    split: SplitRangeView | None = None  # if at most 60% of them finished in its ranges
 
 
 class FailureGroupView(View):

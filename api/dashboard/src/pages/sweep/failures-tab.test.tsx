@@ -56,6 +56,17 @@ test("a group shows its count, cause, place, devices, first trial and log", asyn
   expect(other.queryByText("Parameters")).toBeNull();
 });
 
+test("the range of a parameter is apart for each value of the one that separates failed trials", async () => {
+  const ranges = [
+    { value: "adam", min: 0.05, max: 1.25, failed: 6, finished: 1 },
+    { value: "sgd", min: 0.75, max: 1, failed: 5, finished: 0 },
+  ];
+  const lr = { ...MEMORY.params.lr, finished: 4, split: { parameter: "optimizer", ranges } };
+  show({ groups: [{ ...MEMORY, params: { lr } }] });
+  const ranged = "0.05 to 1.25 (1 finished there), sgd 0.75 to 1 (0 finished there)";
+  expect(await screen.findByText(`lr 0.05 to 1.25 (4 finished there), by optimizer: adam ${ranged}`)).toBeVisible();
+});
+
 test("all failed trials are retried after a confirmation that names the restart", async () => {
   const sent = show();
   await userEvent.click(await screen.findByRole("button", { name: "Retry all" }));

@@ -86,15 +86,20 @@ export function FailuresTab({ sweepId }: { sweepId: number }) {
 }
 
 /** All values if they are few; else the range of numbers with its finished trials, or the most frequent values. */
-function valuesText({ values, distinct, min, max, finished }: Group["params"][string]): string {
+function valuesText({ values, distinct, min, max, finished, split }: Group["params"][string]): string {
   const isNumeric = min !== null && max !== null;
   if (distinct > values.length && isNumeric) {
-    const others = typeof finished === "number" ? ` (${formatCount(finished)} finished there)` : "";
-    return `${formatNumber(min)} to ${formatNumber(max)}${others}`;
+    const apart = split?.ranges.map(each => `${formatValue(each.value)} ${rangeText(each)}`);
+    return rangeText({ min, max, finished }) + (apart ? `, by ${split?.parameter}: ${apart.join(", ")}` : "");
   }
   const shown = isNumeric ? [...values].sort((one, other) => Number(one) - Number(other)) : values;
   const more = distinct - values.length;
   return shown.map(formatValue).join(", ") + (more > 0 ? `, ${more} more` : "");
+}
+
+function rangeText({ min, max, finished }: { min: number; max: number; finished?: number | null }): string {
+  const others = typeof finished === "number" ? ` (${formatCount(finished)} finished there)` : "";
+  return `${formatNumber(min)} to ${formatNumber(max)}${others}`;
 }
 
 type GroupProps = { sweepId: number; group: Group; onRetry: (() => void) | undefined };

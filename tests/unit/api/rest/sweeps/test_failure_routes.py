@@ -45,9 +45,9 @@ def test_failures_are_grouped_by_normalized_message(client: TestClient, sweep_id
     )
     assert memory["devices"] == {"cpu-0": 2, "cpu-1": 1}
     assert memory["params"] == {
-        "lr": {"values": [0.01], "distinct": 1, "min": 0.01, "max": 0.01, "finished": None},
-        "size": {"values": [4, 30, 20], "distinct": 3, "min": 4.0, "max": 30.0, "finished": None},
-        "kind": {"values": ["wide"], "distinct": 1, "min": None, "max": None, "finished": None},
+        "lr": {"values": [0.01], "distinct": 1, "min": 0.01, "max": 0.01, "finished": None, "split": None},
+        "size": {"values": [4, 30, 20], "distinct": 3, "min": 4.0, "max": 30.0, "finished": None, "split": None},
+        "kind": {"values": ["wide"], "distinct": 1, "min": None, "max": None, "finished": None, "split": None},
     }
     assert (memory["first_number"], memory["first_message"]) == (0, "cannot allocate 20 MiB at 0x7f0a")
     assert memory["location"] == "train.py:12 in objective"
@@ -104,3 +104,52 @@ def test_only_the_newest_finished_trials_are_counted(service: ServiceRig) -> Non
     with service.database.read() as connection:
         (group,) = failure_groups(connection, sweep_id, true(), most_examined=7).groups
     assert group.params["lr"].finished == 7
+
+
+def test_ranges_are_apart_by_the_parameter_that_separates_failed_from_finished(
+    client: TestClient, service: ServiceRig
+) -> None:
+    sweep_id = service.sweep()
+    failed = [("sgd", lr) for lr in (3.0, 5.0, 6.0, 7.0, 9.0)] + [("adam", lr) for lr in (0.5, 1.0, 2.0, 3.0, 4.0, 8.0)]
+    finished = [("sgd", lr) for lr in (0.5, 0.6, 1.0, 2.0, 4.0)] + [("adam", lr) for lr in (0.1, 0.4, 7.0)]
+    for number, (optimizer, lr) in enumerate(failed + finished):
+        params: Params = {"optimizer": optimizer, "lr": lr, "width": (32, 64)[number % 2]}
+        if number < len(failed):
+            service.trial(sweep_id, number, None, cause=Cause.NON_FINITE, message="nan", params=params)
+        else:
+            service.trial(sweep_id, number, 0.5, params=params, model=False)
+
+    (group,) = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()["groups"]
+
+    lr = group["params"]["lr"]
+    assert (lr["min"], lr["max"], lr["finished"]) == (0.5, 9.0, 6)
+    assert lr["split"] == {
+        "parameter": "optimizer",
+        "ranges": [
+            {"value": "adam", "min": 0.5, "max": 8.0, "failed": 6, "finished": 1},
+            {"value": "sgd", "min": 3.0, "max": 9.0, "failed": 5, "finished": 1},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("failed", "finished"),
+    [
+        pytest.param(["a"] * 6 + ["b"] * 4, ["b"] * 6 + ["a"] * 4, id="a value with four failures"),
+        pytest.param(["a", "b"] * 5, ["b", "a"] * 5, id="as many finished"),
+        pytest.param(["a"] * 6, ["b"] * 6, id="one value"),
+        pytest.param(["a", None] * 5, ["b"] * 10, id="trials without the parameter"),
+        pytest.param(["a"] * 5 + ["b"] * 5, [], id="nothing finished"),
+    ],
+)
+def test_ranges_are_not_apart_if_that_says_little(
+    client: TestClient, service: ServiceRig, failed: list[str | None], finished: list[str | None]
+) -> None:
+    sweep_id = service.sweep()
+    for number, kind in enumerate(failed):
+        params: Params = {"lr": 1.0 + number} | ({} if kind is None else {"kind": kind})
+        service.trial(sweep_id, number, None, cause=Cause.NON_FINITE, message="nan", params=params)
+    for number, kind in enumerate(finished):
+        service.trial(sweep_id, 20 + number, 0.5, params={"lr": 1.0 + number, "kind": kind or ""}, model=False)
+    (group,) = client.get(f"/api/v1/sweeps/{sweep_id}/failures").json()["groups"]
+    assert group["params"]["lr"]["split"] is None
