@@ -35,7 +35,7 @@ DATABASE_TESTS := tests/unit/db tests/contract/db tests/contract/test_recorder.p
 		http/test_authentication http/test_browser_security_middleware node_service/test_clock_offset \
 		node_service/test_node_facing_file_routes node_service/test_join_routes node_service/test_node_agent notifications/test_notifications) \
 	$(patsubst %,tests/unit/ensemble/host/test_%.py,queued_evaluation_runner host_loop members_over_devices \
-		precision_decisions sweep_ensemble_builder) \
+		precision_decisions requested_ensemble_builder) \
 	$(patsubst %,tests/unit/sweep/%.py,scheduling/test_cluster_file_transfer_token scheduling/test_retention_cleanup \
 		scheduling/test_scheduler_epoch_file scheduling/test_sweep_warnings runtime/test_submission_provenance \
 		studies/test_study_conversion node_agent/test_carried_files)

@@ -8,7 +8,6 @@ Modules:
     component_status_writer      Writes the state of the service's components to a file, which `component_status_reader`
                                  reads
     concurrent_service_rules     Which services may use one database at the same time
-    database_identity_check      Whether the service still has its own database, checked when a component exits
     database_subprocess          Runs a program of `db` in a separate process, which loads SQLAlchemy and Alembic
     existing_cluster_options     The options of `podium serve` for an existing Ray cluster
     leadership_process           Entry point of the leadership process: renews the lease of this service, or takes it
@@ -21,6 +20,7 @@ Modules:
     notification_check           Checks the file of `podium serve --notify` before the service starts
     object_store_preparation     Prepares the object store of a service before it starts
     ports                        Ports to listen on: whether one is free, and one that is
+    running_database_watch       Whether the service still has its own database, checked when a component exits
     service_lock                 The lock of a data directory: one service, or one database upgrade, at a time
     settings_from_options        The settings of a service from the options of `podium serve`: checks them, and
                                  completes them

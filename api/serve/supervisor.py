@@ -20,8 +20,8 @@ from podium.api.serve import login_link_request
 from podium.api.serve.child_process import start_process
 from podium.api.serve.component_shutdown import stop_components
 from podium.api.serve.component_status_writer import StatusWriter
-from podium.api.serve.database_identity_check import DatabaseWatch
 from podium.api.serve.missed_component_heartbeats import Heartbeats
+from podium.api.serve.running_database_watch import DatabaseWatch
 from podium.api.serve.supervised_components import (
     AFTER_RAY,
     FIRST_BACKOFF_S,

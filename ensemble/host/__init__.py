@@ -23,7 +23,7 @@ Modules:
     queued_evaluation_runner      Runs queued evaluations, oldest first
     replica_controller            Reconciles replicas with the database: adopts, places, watches, restarts and stops
                                   their processes
-    sweep_ensemble_builder        Builds the ensembles that sweeps request with an `ensemble:` block, once each
+    requested_ensemble_builder    Builds the ensembles that sweeps request with an `ensemble:` block, once each
     worker_launcher               Launches worker processes from the process template, and follows their reports
     worker_launcher_interface     The port through which the host starts and polls worker processes
 """

@@ -21,7 +21,7 @@ from podium.ensemble.host.host_loop import HostLoop
 from podium.ensemble.host.precision_decisions import PrecisionDecisions
 from podium.ensemble.host.precision_measurement_runner import PrecisionMeasurementRunner
 from podium.ensemble.host.queued_evaluation_runner import EvaluationQueue
-from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
+from podium.ensemble.host.requested_ensemble_builder import SweepEnsembleBuilder
 from podium.ensemble.host.worker_launcher import TemplateWorkerLauncher
 from podium.ensemble.host.worker_launcher_interface import WorkerLauncher
 from podium.sweep.runtime.certificate_pin import connecting_context

@@ -14,10 +14,10 @@ from pathlib import Path
 from podium.sweep.file_store.head_and_object_store import NodeFileStore
 from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent import file_uploads
+from podium.sweep.node_agent.attempt_leftovers_report import Left, LeftoverFiles
 from podium.sweep.node_agent.file_downloads import FileDownloads
 from podium.sweep.node_agent.file_uploads import CHECK_INTERVAL_S, FileUploads
-from podium.sweep.node_agent.leftover_files import Left, LeftoverFiles
-from podium.sweep.protocol.slot_agent_messages import (
+from podium.sweep.protocol.slot_to_node_agent_messages import (
     AgentReply,
     AgentRequest,
     FetchFiles,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.sweep.file_store.https_store import HeadFileStore
-from podium.sweep.node_agent.leftover_files import Left
+from podium.sweep.node_agent.attempt_leftovers_report import Left
 from podium.sweep.protocol.node_reports import NodeReport
 from podium.sweep.runtime.joined_node_settings import LEAVE, REFUSED, NodeSettings
 from podium.sweep.runtime.package_versions import versions

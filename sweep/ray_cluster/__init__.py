@@ -26,11 +26,13 @@ Modules:
                                     for each node
     nodes_excluded_from_probes      Which nodes of an existing Ray cluster get no probes
     own_cluster_devices             The devices of the head and of the nodes that have joined it: each has slots
-    ray_actor_kill                  Kills actors of Ray, and names its errors
+    ray_actor_kill                  Finds and kills actors of Ray
     ray_cluster_id                  The id of the Ray cluster that a service has joined: services with the same id reach
                                     the same slots
     ray_connection_settings         How other processes reach this service's Ray: its address, its token, and their
                                     variables
+    ray_error_causes                Reads the causes of errors of remote calls: their first line, and whether an epoch
+                                    was fenced
     ray_gcs_storage                 The folder of Ray's control store on the head of a cluster: with it, a restarted
                                     head has its nodes again
     ray_head_guardian               Runs Ray's head node and the process template under a guardian that leaves no

@@ -26,7 +26,8 @@ from podium.sweep.ray_cluster.existing_cluster_timings import DEFAULT_TIMINGS, E
 from podium.sweep.ray_cluster.free_device_probe import create_probe, read_answer
 from podium.sweep.ray_cluster.node_services_actor_manager import HeadAccess, NodeSupervisors
 from podium.sweep.ray_cluster.nodes_excluded_from_probes import ExcludedNodes
-from podium.sweep.ray_cluster.ray_actor_kill import first_line, kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.ray_actor_kill import kill_actor, kill_named_actor
+from podium.sweep.ray_cluster.ray_error_causes import first_line
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode, draining_nodes, existing_cluster_nodes
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
 from podium.sweep.runtime.existing_cluster_mode import ExistingCluster

@@ -21,7 +21,8 @@ from podium.sweep.ray_cluster.node_services_actor import (
     supervisor_name,
 )
 from podium.sweep.ray_cluster.nodes_excluded_from_probes import ExcludedNodes
-from podium.sweep.ray_cluster.ray_actor_kill import fence_of, first_line, kill_actor
+from podium.sweep.ray_cluster.ray_actor_kill import kill_actor
+from podium.sweep.ray_cluster.ray_error_causes import fence_of, first_line
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import SupervisedNode
 from podium.sweep.runtime.existing_cluster_mode import ExistingCluster

@@ -1,4 +1,4 @@
-"""Kills actors of Ray, and names its errors; scheduler."""
+"""Finds and kills actors of Ray; scheduler."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayError
-
-from podium.sweep.values.errors import FencedError
 
 
 def kill_actor(actor: Any) -> None:
@@ -29,17 +27,3 @@ def kill_named_actor(name: str) -> None:
     actor = find_actor(name)
     if actor is not None:
         kill_actor(actor)
-
-
-def fence_of(error: Exception) -> FencedError | None:
-    """The `FencedError` that an error is, or that caused it in a remote call; None for any other error."""
-    for each in (getattr(error, "cause", None), error):
-        if isinstance(each, FencedError):
-            return each
-    return None
-
-
-def first_line(error: Exception) -> str:
-    """The first line of the message of an error, or of the error in a remote call that caused it."""
-    lines = str(getattr(error, "cause", None) or error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

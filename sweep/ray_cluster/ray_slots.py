@@ -26,8 +26,8 @@ from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.ray_cluster.daemon_timer import call_later
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.fenced_slot_kill import FencedSlotKill
-from podium.sweep.ray_cluster.ray_actor_kill import first_line
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
+from podium.sweep.ray_cluster.ray_error_causes import first_line
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.values.device import Device, is_remote

@@ -23,7 +23,7 @@ _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 # Names of lines in /proc.
 _MEMORY = (b"RssAnon", b"RssShmem", b"VmSwap", b"VmHWM", b"RssFile")
 _PROPORTIONAL = (b"Pss_Anon", b"Pss_Shmem", b"SwapPss")
-_PRIVATE = (b"Private_Clean", b"Private_Dirty", b"Private_Hugetlb")
+_WRITTEN = (b"Private_Dirty", b"Private_Hugetlb")
 
 
 def memory_pause_s(used: int, allowed: float, took_s: float, calm_s: float) -> float:
@@ -72,8 +72,11 @@ def proportional(pid: int) -> int:
 
 
 def private_memory() -> int:
-    """Bytes of memory that only this process uses."""
-    return sum(_kb("/proc/self/smaps_rollup", _PRIVATE).values()) << 10
+    """Bytes of memory that this process has written, and no other one uses.
+
+    Pages of files that it only reads do not count: those of a library are shared as soon as another process loads it.
+    """
+    return sum(_kb("/proc/self/smaps_rollup", _WRITTEN).values()) << 10
 
 
 def _kb(path: str, names: Container[bytes]) -> dict[bytes, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.sweep.file_store import object_store_fetch_client
-from podium.sweep.protocol.slot_agent_messages import (
+from podium.sweep.protocol.slot_to_node_agent_messages import (
     AgentRequest,
     FetchFiles,
     FilesFailed,

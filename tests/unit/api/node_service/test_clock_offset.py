@@ -10,7 +10,7 @@ import pytest
 
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.https_store import HeadFileStore
-from podium.sweep.node_agent.leftover_files import Left
+from podium.sweep.node_agent.attempt_leftovers_report import Left
 from podium.sweep.node_agent.node_status_reporter import NodeStatusReporter
 from podium.sweep.runtime.joined_node_settings import NodeSettings
 from podium.sweep.values.attempt_assignment import AttemptKey

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from podium.db.access.tokens import Role
 from podium.sweep.file_store.https_store import HeadFileStore
 from podium.sweep.node_agent.file_request_server import NodeAgent
-from podium.sweep.protocol.slot_agent_messages import FetchFiles, FilesFailed, FilesReady, SendFiles
+from podium.sweep.protocol.slot_to_node_agent_messages import FetchFiles, FilesFailed, FilesReady, SendFiles
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import FileStoreError

@@ -20,10 +20,16 @@ import pytest
 from podium.db.access.tokens import Role
 from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.file_store.https_store import HeadFileStore
+from podium.sweep.node_agent.attempt_leftovers_report import Left
 from podium.sweep.node_agent.file_request_server import NodeAgent
-from podium.sweep.node_agent.leftover_files import Left
 from podium.sweep.protocol.node_reports import process_in
-from podium.sweep.protocol.slot_agent_messages import FetchFiles, FilesFailed, FilesReady, RemoveFiles, SendFiles
+from podium.sweep.protocol.slot_to_node_agent_messages import (
+    FetchFiles,
+    FilesFailed,
+    FilesReady,
+    RemoveFiles,
+    SendFiles,
+)
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.attempt_assignment import Assignment

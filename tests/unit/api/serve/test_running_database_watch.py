@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.serve.database_identity_check import DatabaseWatch
+from podium.api.serve.running_database_watch import DatabaseWatch
 from podium.sweep.runtime.component_startup_and_heartbeats import WRONG_DATABASE, exit_with
 from podium.sweep.runtime.service_settings import ServiceSettings
 from podium.sweep.values.errors import DatabaseError, WrongDatabaseError

@@ -9,7 +9,7 @@ import pytest
 
 from podium.db.stores import ensemble_reader, sweeps
 from podium.ensemble.building.version_building import VersionBuilder
-from podium.ensemble.host.sweep_ensemble_builder import SweepEnsembleBuilder
+from podium.ensemble.host.requested_ensemble_builder import SweepEnsembleBuilder
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
