@@ -27,7 +27,7 @@ COLLECT_AFTER = (20_000, 20, 100)  # objects, and collections of the younger gen
 SHARING = ("tests/browser/", "tests/cluster/", "tests/integration/third_party/")
 
 # New examples in each run; in CI always the same ones, so that a result depends only on the change.
-for name, examples in (("podium", 25), ("thorough", 200)):  # `make test-all` uses `thorough`
+for name, examples in (("podium", 20), ("thorough", 200)):  # `make test-all` uses `thorough`
     settings.register_profile(name, max_examples=examples, deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
 

@@ -63,7 +63,7 @@ def _assert_equal(found: Params, expected: Params) -> None:
     ("parameters", "trials"),
     [
         pytest.param(NUMBERS, 160, marks=pytest.mark.slow),
-        (MIXED, 160),
+        pytest.param(MIXED, 160, marks=pytest.mark.slow),
         (CONDITIONAL, 160),
         pytest.param(WIDE, 240, marks=pytest.mark.slow),
     ],

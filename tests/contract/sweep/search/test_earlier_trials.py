@@ -55,7 +55,7 @@ def run(search: Search, count: int) -> list[TrialPlan]:
     return found
 
 
-@pytest.mark.parametrize("method", ["gp", *(name for name in LEARNING if name is not GP)])
+@pytest.mark.parametrize("method", LEARNING)
 def test_warm_start_begins_near_best_earlier_trials(method: str) -> None:
     warm = run(Search(searched(method), earlier=evaluated_trials(40)), 8)
     cold = run(Search(searched(method)), 8)

@@ -277,7 +277,7 @@ def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
     )
 
 
-FAST = {"hyperband": METHODS, **{kind: ["tpe"] for kind in ("asha", "median", "wilcoxon", "none")}}
+FAST = {"hyperband": ["cmaes", "random", "tpe"], **{kind: ["tpe"] for kind in ("asha", "median", "wilcoxon", "none")}}
 REBUILT = [
     pytest.param(method, kind, marks=() if method in FAST.get(kind, ()) else pytest.mark.slow)
     for method in METHODS
@@ -310,7 +310,9 @@ def test_rebuilt_search_of_several_objectives_continues_identically(method: str,
 # Replaying.
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=() if name in FAST["hyperband"] else pytest.mark.slow) for name in METHODS]
+)
 def test_each_ask_can_be_replayed_from_records(method: str) -> None:
     searched = _searched(method, "asha")
     sweep = Sweep(searched)

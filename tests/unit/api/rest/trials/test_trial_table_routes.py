@@ -187,22 +187,24 @@ def test_each_objective_is_a_column(client: TestClient, service: ServiceRig) -> 
 @pytest.mark.parametrize(
     ("sort", "expected"),
     [
-        ("number", [0, 1, 2, 3, 4, 5]),
-        ("-number", [5, 4, 3, 2, 1, 0]),
+        pytest.param("number", [0, 1, 2, 3, 4, 5], marks=pytest.mark.slow),
+        pytest.param("-number", [5, 4, 3, 2, 1, 0], marks=pytest.mark.slow),
         ("value", [5, 0, 4, 2, 1, 3]),
-        ("-value", [2, 0, 4, 5, 1, 3]),
+        pytest.param("-value", [2, 0, 4, 5, 1, 3], marks=pytest.mark.slow),
         ("best", [2, 0, 4, 5, 1, 3]),
-        ("-best", [5, 0, 4, 2, 1, 3]),
+        pytest.param("-best", [5, 0, 4, 2, 1, 3], marks=pytest.mark.slow),
         ("values.val_accuracy", [5, 0, 4, 2, 1, 3]),
-        ("params.lr", [1, 4, 5, 0, 2, 3]),
+        pytest.param("params.lr", [1, 4, 5, 0, 2, 3], marks=pytest.mark.slow),
         ("-params.lr", [0, 4, 5, 1, 2, 3]),
-        ("state", [3, 0, 2, 4, 5, 1]),
+        pytest.param("state", [3, 0, 2, 4, 5, 1], marks=pytest.mark.slow),
         ("cause", [1, 0, 2, 3, 4, 5]),
         ("device", [0, 1, 2, 3, 4, 5]),
-        ("attrs.size", [5, 4, 0, 2, 1, 3]),
+        pytest.param("attrs.size", [5, 4, 0, 2, 1, 3], marks=pytest.mark.slow),
         ("-attrs.kind", [2, 0, 1, 3, 4, 5]),
         ("-id", [5, 4, 3, 2, 1, 0]),
-        ("duration_s", [0, 1, 2, 4, 5, 3]),  # the last one runs, so its duration grows with each request
+        pytest.param(
+            "duration_s", [0, 1, 2, 4, 5, 3], marks=pytest.mark.slow
+        ),  # the last one runs, so its duration grows with each request
         ("-duration_s", [3, 0, 1, 2, 4, 5]),
     ],
 )
