@@ -90,8 +90,8 @@ test-all: $(DEV)
 test-postgres: $(DEV)
 	@$(BIN)/python -m pytest -n 3 --dist=loadfile --no-loadscope-reorder --postgres -m "" \
 		tests/cluster/test_standby.py tests/integration/test_service_on_postgres.py tests/integration/test_ensemble_life.py \
-		tests/integration/test_events_stream.py --deselect tests/faults/test_postgres_campaign.py::test_faults_of_the_server_lose_nothing \
-		tests/faults/test_postgres_campaign.py $(DATABASE_TESTS)
+		tests/integration/test_events_stream.py $(DATABASE_TESTS) \
+		tests/faults/test_postgres_campaign.py::test_proxy_cuts_a_commit_after_the_server_got_it
 
 test-extras: $(BENCHED) $(BENTOML)/.installed $(STORES)/.installed $(AZURITE)/.installed
 	@$(BENCH_VENV)/bin/python -c 'import litserve, ray.serve, ray.tune, ray.dashboard.optional_deps'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import orjson
@@ -25,12 +26,28 @@ MIN_FAILED = 5  # trials for a range; fewer are close together by chance
 Summaries = Mapping[str, ParameterSummary]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """The values of one parameter, and the ids of the trials that have them."""
 
     ids: NDArray[np.int64]
     values: list[Scalar]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The values; NaN for those that are not numbers."""
+        return np.array([value if isinstance(value, int | float) else np.nan for value in self.values], dtype=float)
+
+    @cached_property
+    def ids_of(self) -> dict[Scalar, NDArray[np.int64]]:
+        """The ids of the trials with each value."""
+        found: dict[Scalar, list[int]] = {}
+        for trial_id, value in zip(self.ids.tolist(), self.values, strict=True):
+            found.setdefault(value, []).append(trial_id)
+        return {value: np.array(ids) for value, ids in found.items()}
+
+
+_EMPTY = Column(np.empty(0, dtype=np.int64), [])
 
 
 def names(groups: Iterable[Summaries]) -> set[str]:
@@ -64,7 +81,7 @@ def with_finished(
     for name, summary in params.items():
         if summary.min is None or summary.max is None or not _is_range(summary):
             continue
-        ids = _inside(finished.get(name), summary.min, summary.max)
+        ids = _inside(finished.get(name, _EMPTY), summary.min, summary.max)
         splits = [split for choice in choices if (split := _split(name, choice, failed, finished))]
         best = min(splits, key=_finished_in, default=None)
         separates = best is not None and _finished_in(best) <= SEPARATES * len(ids) and len(ids) > 0
@@ -84,25 +101,18 @@ def _split(name: str, choice: str, failed: Sequence[Params], finished: Mapping[s
         numbers.setdefault(value, []).append(float(number))
     if len(numbers) < 2 or any(len(each) < MIN_FAILED for each in numbers.values()):
         return None
-    chosen = finished.get(choice)
+    column, ids_of = finished.get(name, _EMPTY), finished.get(choice, _EMPTY).ids_of
     ranges = []
     for value, each in sorted(numbers.items(), key=lambda item: -len(item[1])):
-        ids = _inside(finished.get(name), min(each), max(each))
-        having = (
-            set()
-            if chosen is None
-            else {id_ for id_, other in zip(chosen.ids, chosen.values, strict=True) if other == value}
-        )
-        ranges.append(RangeOfValue(value, min(each), max(each), len(each), len(having.intersection(ids))))
+        ids = _inside(column, min(each), max(each))
+        count = int(np.isin(ids, ids_of.get(value, _EMPTY.ids)).sum())
+        ranges.append(RangeOfValue(value, min(each), max(each), len(each), count))
     return SplitRange(choice, ranges)
 
 
-def _inside(column: Column | None, low: float, high: float) -> NDArray[np.int64]:
+def _inside(column: Column, low: float, high: float) -> NDArray[np.int64]:
     """The ids of the trials with a number in this range."""
-    if column is None:
-        return np.empty(0, dtype=np.int64)
-    numbers = np.array([value if isinstance(value, int | float) else np.nan for value in column.values], dtype=float)
-    return column.ids[(numbers >= low) & (numbers <= high)]
+    return column.ids[(column.numbers >= low) & (column.numbers <= high)]
 
 
 def _finished_in(split: SplitRange) -> int:
