@@ -23,7 +23,8 @@ from podium.sweep.ray_cluster.ray_worker_launcher import FORKED
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.process_title import name_process
 
-# Imported before the first request. Most are dependencies of Ray, and another version may not have them.
+# Imported before the first request. Most are dependencies of Ray, and another version may not have them. Ray's worker
+# imports pyarrow, pydantic and Starlette, if they are installed, when it receives its first arguments.
 _AHEAD = (
     "numpy",
     "asyncio",
@@ -32,6 +33,12 @@ _AHEAD = (
     "psutil",
     "requests",
     "yaml",
+    "pyarrow.json",
+    "pydantic.main",
+    "pydantic.types",
+    "pydantic.v1",
+    "starlette.datastructures",
+    "zoneinfo",
     "podium.sweep.slots.slot",
 )
 # What Ray's worker program and the slot import.
@@ -60,9 +67,7 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
     name_process(WORKER_TEMPLATE)
     requests = socket.socket(fileno=descriptors[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps workers
-    for name in _AHEAD:
-        with suppress(ImportError):
-            importlib.import_module(name)
+    import_dependencies()
     imported = False
     while True:
         client, _ = requests.accept()
@@ -80,6 +85,13 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
                 _become_worker(client, arguments, environment=environment, standard=standard, pids=descriptors[1])
         client.close()
         close_all(standard)
+
+
+def import_dependencies() -> None:
+    """Import what Ray, its workers and the slot import, except for Ray itself."""
+    for name in _AHEAD:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 def _import_ray(environment: dict[str, str]) -> None:

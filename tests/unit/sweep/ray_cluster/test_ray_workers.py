@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import run
 from typing import Any
 
 import pytest
@@ -186,3 +187,19 @@ def test_raylet_command_gets_the_launcher() -> None:
 def test_raylet_without_worker_command_is_refused() -> None:
     with pytest.raises(RuntimeError, match="its workers cannot be forked; install the version of Ray in constraints"):
         with_worker_launcher(["raylet", "--head", "--python_worker_command=python3 setup_worker.py"])
+
+
+def test_worker_imports_nothing_large_with_its_first_arguments() -> None:
+    """What it would import after the fork takes memory and time in each worker."""
+    program = """
+import sys
+from podium.sweep.ray_cluster.ray_worker_template import import_dependencies
+import_dependencies()
+import ray
+from ray._private.serialization import SerializationContext
+from ray._private.worker import global_worker
+before = set(sys.modules)
+SerializationContext(global_worker)
+print(*{"pyarrow.json", "pydantic.main", "pydantic.types", "starlette.datastructures"} - before & set(sys.modules))
+"""
+    assert run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
