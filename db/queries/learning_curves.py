@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, select, text
 
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
-from podium.db.schema.tables import metrics, non_finite_metrics, trials
+from podium.db.schema.tables import metric_summaries, non_finite_metrics, trials
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
@@ -61,7 +61,11 @@ def curves(
     metric = metric or next(iter(names), None)
     if metric is None:
         return Curves([], None, 0, [])
-    reported = exists().where(metrics.c.trial_id == trials.c.id, metrics.c.name == metric)
+    reported = exists().where(
+        metric_summaries.c.trial_id == trials.c.id,
+        metric_summaries.c.name == metric,
+        metric_summaries.c.last_step.is_not(None),
+    )
     counted = select(func.count()).select_from(trials).where(where, IN_NUMBER_ORDER, reported)
     matching = connection.execute(counted).scalar_one()
     rows = first_trials(connection, sweep, where & reported, limit)
@@ -70,12 +74,16 @@ def curves(
 
 
 def first_trials(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> list[Row[int, int, str]]:
-    """The most relevant trials. Each of the three kinds is read in the order of an index, until there are enough."""
+    """The most relevant trials: of each of the three kinds, until there are enough.
+
+    Running ones, at most one for each slot, are found by their state and sorted; the others are read in the order of an
+    index.
+    """
     finished = (trials.c.state == TrialState.FINISHED.value) & FEASIBLE
     runs = trials.c.state == TrialState.RUNNING.value
     newest = trials.c.number.desc()
     kinds: tuple[tuple[Condition, tuple[ColumnElement[Any], ...]], ...] = (
-        (runs, (newest,)),
+        (runs, ((trials.c.number + 0).desc(),)),  # otherwise SQLite reads all trials in the order of their numbers
         (finished, (_best_first(trials.c.value, sweep.goal), newest)),
         (~runs & ~finished & IN_NUMBER_ORDER, (newest,)),
     )

@@ -14,7 +14,7 @@ from podium.db.queries.curve_downsampling import Band, XRange, band, thinned
 from podium.db.queries.full_resolution_curves import CurvePoints
 from podium.db.queries.learning_curves import Condition, first_trials
 from podium.db.queries.trial_filter import IN_NUMBER_ORDER
-from podium.db.schema.tables import metrics, non_finite_metrics, trials
+from podium.db.schema.tables import metric_summaries, trials
 from podium.db.stores.metrics import MIN_POINTS
 from podium.db.stores.sweeps import SweepRow
 
@@ -93,9 +93,7 @@ def grid(connection: Connection, sweep: SweepRow, where: Condition, request: Req
 
 def _reported(names: Sequence[str]) -> Condition:
     """Trials that have reported one of the metrics; one that was never finite also counts."""
-    points = exists().where(metrics.c.trial_id == trials.c.id, metrics.c.name.in_(names))
-    marks = exists().where(non_finite_metrics.c.trial_id == trials.c.id, non_finite_metrics.c.name.in_(names))
-    return points | marks
+    return exists().where(metric_summaries.c.trial_id == trials.c.id, metric_summaries.c.name.in_(names))
 
 
 def _panel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -170,6 +171,7 @@ def test_curves_of_the_objective_come_first_with_the_best_trials_first(service: 
         service.points(trial_id, metric, 1.0, 0.5)
         service.points(trial_id, "alpha", 3.0)
     service.trial(sweep_id, 3, 0.0)  # this trial has no reports
+    service.points(service.trial(sweep_id, 4, None, cause=Cause.NON_FINITE), metric, math.nan)  # and this one no curve
     client = service.client()
     body = client.get(f"/api/v1/sweeps/{sweep_id}/curves").json()
     assert (body["metrics"], body["metric"], body["matching"]) == ([metric, "alpha"], metric, 3)
