@@ -25,11 +25,7 @@ WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together
 SLOW_WARM_S = 30.0  # with compiled plans
 BACKGROUND_WARM_S = 30.0  # while the worker serves with the loop: nobody waits, and other processes run first
 MARGIN = 0.9  # of the loop's time
-# Of recorded_loop, which computes what the loop does, without its modules. With many rows, these take no time that
-# shows, so that a small difference is noise.
-SAME_OPERATIONS = 0.99
-SAME_OPERATIONS_MANY_ROWS = 0.95
-MANY_ROWS = 1024
+SAME_OPERATIONS = 0.99  # recorded_loop computes what the loop does, without its modules: noise cannot make it slower
 ROUNDS = (5, 50)  # minimum and maximum
 MIN_RUNS = 10  # approximate number of computations to benchmark a plan
 MAX_SLOWDOWN = 3.0  # multiple of the loop's time at which a plan is rejected
@@ -115,7 +111,7 @@ class PlanBenchmark:
         candidates = {Plan.LOOP: self.plans.run_loop, **candidates}
         rounds = int((until_s - self.clock()) / (loop_s * len(candidates)))
         times_us = self._benchmark(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
-        plan = fastest(times_us, len(sample))
+        plan = fastest(times_us)
         took_us = {each: statistics.quantiles(times, n=4)[0] for each, times in times_us.items()}
         return PlanChoice(len(sample), plan, candidates[plan], took_us=took_us, refused=refused)
 
@@ -174,19 +170,18 @@ class PlanBenchmark:
         return took
 
 
-def fastest(times: Mapping[Plan, Sequence[float]], rows: int = 1) -> Plan:
-    """The plan with the least time relative to the loop's for a number of rows, or the loop if none is clearly faster.
+def fastest(times: Mapping[Plan, Sequence[float]]) -> Plan:
+    """The plan with the least time relative to the loop's, or the loop if none is clearly faster.
 
     Under load single times vary by a multiple. So the greater of two estimates counts: the median of the rounds, and
     the ratio of the lower quartiles.
     """
     loop = times[Plan.LOOP]
     found, least = Plan.LOOP, 1.0
-    same_operations = SAME_OPERATIONS_MANY_ROWS if rows >= MANY_ROWS else SAME_OPERATIONS
     for plan, took in times.items():
         median = statistics.median(relative(took, loop))
         estimate = max(median, statistics.quantiles(took, n=4)[0] / statistics.quantiles(loop, n=4)[0])
-        margin = same_operations if plan is Plan.RECORDED_LOOP else MARGIN
+        margin = SAME_OPERATIONS if plan is Plan.RECORDED_LOOP else MARGIN
         if plan is not Plan.LOOP and estimate < min(margin, least):
             found, least = plan, estimate
     return found
