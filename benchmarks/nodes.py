@@ -3,11 +3,15 @@
 A head with one slot, and nodes that `podium node join` adds, with data directories of their own. Measured: from the
 start of that command until the first trial of the node has reported, which no other node delays by trials of its own:
 they share two cores; the share of the ideal of 1 s trials on all nodes, from the start of the first to the end of the
-last, compared with Ray Tune on as many machines and CPUs, started by `ray start`; the time between two trivial trials
-on a node and on the head; for trials that leave a model and predictions of 200 kB each, from the end of the process
-until the next trial is placed on its device, and from the release of the device until the trial is recorded, as a
-reader of the database sees it; from a cut of the network until the trial runs again on another machine; and a request
-to a member on a node and on the head (`far_member.py`).
+last, and the share of that time in which trials hold their devices; the time between two trivial trials on a node and
+on the head; for trials that leave a model and predictions of 200 kB each, from the end of the process until the next
+trial is placed on its device, and from the release of the device until the trial is recorded, as a reader of the
+database sees it; from a cut of the network until the trial runs again on another machine; and a request to a member on
+a node and on the head (`far_member.py`).
+
+The trials of 1 s are compared with Ray Tune on as many machines and CPUs, started by `ray start`, and with bare actors
+there, which is no peer but a bound: each call of an actor forks a process that sleeps, the least that a process of its
+own for each trial can cost on Ray.
 
 Not measured: a real network, GPUs. Needs root.
 """
@@ -66,29 +70,70 @@ def reads(trial):
     trial.report(first, 0)
     return first
 """
-_TUNE = """
+_SLOTS = """
+def wait_for_nodes(slots):
+    end = time.monotonic() + 60.0
+    while ray.cluster_resources().get("CPU", 0) < slots:
+        if time.monotonic() > end:
+            sys.exit(f"only {ray.cluster_resources()} of {slots} CPUs have joined")
+        time.sleep(0.2)
+"""
+_TUNE = f"""
 import json, sys, tempfile, time
 import ray
 from ray import tune
-
+{_SLOTS}
 def second(config):
     began = time.time()
     time.sleep(1.0)
-    tune.report({"began": began, "ended": time.time()})
+    tune.report(dict(began=began, ended=time.time()))
 
 if __name__ == "__main__":
     ray.init(address=sys.argv[1], log_to_driver=False, logging_level=40)
+    wait_for_nodes(int(sys.argv[3]))
     with tempfile.TemporaryDirectory() as folder:
         tuner = tune.Tuner(
-            second, param_space={"x": tune.uniform(0.0, 1.0)},
+            second, param_space=dict(x=tune.uniform(0.0, 1.0)),
             tune_config=tune.TuneConfig(num_samples=int(sys.argv[2])),
             run_config=tune.RunConfig(storage_path=folder, verbose=0),
         )
         metrics = [result.metrics for result in tuner.fit()]
         print(json.dumps(max(each["ended"] for each in metrics) - min(each["began"] for each in metrics)))
 """
+_BARE = f"""
+import json, os, sys, time
+import ray
+{_SLOTS}
+class Forks:
+    def second(self):
+        began = time.time()
+        process = os.fork()
+        if process == 0:
+            time.sleep(1.0)
+            os._exit(0)
+        os.waitpid(process, 0)
+        return began, time.time()
+
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level=40)
+trials, slots = int(sys.argv[2]), int(sys.argv[3])
+wait_for_nodes(slots)
+actors = [ray.remote(Forks).options(num_cpus=1).remote() for _ in range(slots)]
+ray.get([actor.__ray_ready__.remote() for actor in actors])
+time.sleep(5.0)
+running = dict(zip([actor.second.remote() for actor in actors], actors))
+left, times = trials - slots, []
+while running:
+    (done, *_), _ = ray.wait(list(running))
+    actor = running.pop(done)
+    if left > 0:
+        running[actor.second.remote()] = actor
+        left -= 1
+    times.append(ray.get(done))
+print(json.dumps(max(ended for _, ended in times) - min(began for began, _ in times)))
+"""
 _WAIT_S = 300.0
 _POLL_S = 0.002  # between two reads of the database for trials that have been recorded
+_NODE_S = 8.0  # between the starts of two nodes of a bare Ray: together they are too slow, and Ray gives them up
 _TUNE_S = 1800.0  # Ray Tune starts an actor for each trial, which takes a core for a second
 
 
@@ -103,10 +148,10 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
     near_member, more_far = far_member.measured(plan)
     with tempfile.TemporaryDirectory(prefix="r-") as folder:
         podium = _podium(Path(folder), nodes, slots, trials, plan)
-    plan.say("Ray Tune")
-    with tempfile.TemporaryDirectory(prefix="r-") as folder:
-        tune = _ray_tune(Path(folder), nodes, slots, trials)
-    joined, share, far, near, placed, recorded, resumed = podium
+    plan.say("bare actors and Ray Tune")
+    bare, tune = (_on_ray(program, nodes, slots, trials) for program in (_BARE, _TUNE))
+    joined, share, busy, far, near, placed, recorded, resumed = podium
+    peer = Figure(share.name, "%", (tune,))
     overhead = Figure("a trivial trial on a node, more than on the head", "ms", (far - near,))
     targets: list[Target] = [
         at_most(joined, 6.0),
@@ -123,6 +168,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             podium=[
                 joined,
                 share,
+                busy,
                 overhead,
                 Figure("a trivial trial on the head", "ms", (near,)),
                 placed,
@@ -134,10 +180,11 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             repetitions=1,
             targets=targets,
             peer_name="Ray Tune on the same machines",
-            peer=[tune],
-            ratios={share.name: more(share, tune)},
+            peer=[peer],
+            ratios={share.name: more(share, peer)},
             notes=[
                 "machines are namespaces that share the cores of this one",
+                f"bare actors that fork a process for each trial: {bare:.1f} % of the ideal",
                 "times of a node are shifted by the measured offset of its clock, which is inexact on a busy machine",
             ],
         )
@@ -146,7 +193,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
 
 def _podium(
     folder: Path, nodes: int, slots: int, trials: int, plan: Plan
-) -> tuple[Figure, Figure, float, float, Figure, Figure, Figure]:
+) -> tuple[Figure, Figure, Figure, float, float, Figure, Figure, Figure]:
     code = folder / "code"
     code.mkdir()
     (code / "work.py").write_text(PROGRAMS)
@@ -163,7 +210,7 @@ def _podium(
             cluster.command("sweep", "cancel", str(waiting), "--json")
             wait_for("it has ended", lambda each=waiting: cluster.state(each) == "cancelled", _WAIT_S)  # type: ignore[misc]
         plan.say("trials of 1 s")
-        share = _share(cluster, _finished(cluster, folder, "work:second", trials), nodes * slots + 1)
+        share, busy = _shares(cluster, _finished(cluster, folder, "work:second", trials), nodes * slots + 1)
         plan.say("trivial trials")
         trivial = 20 if plan.quick else 200
         near, far = (_between_starts_ms(cluster, folder, device, trivial) for device in ("cpu-0", "n0:cpu-0"))
@@ -175,6 +222,7 @@ def _podium(
     return (
         Figure("a node joins: its first trial has reported", "s", tuple(joined)),
         Figure("1 s trials, share of the ideal", "%", (share,)),
+        Figure("1 s trials, devices busy", "%", (busy,)),
         far,
         near,
         Figure("with 400 kB of model and predictions: the next trial is placed", "ms", placed),
@@ -208,10 +256,11 @@ def _finished(cluster: Cluster, folder: Path, function: str, trials: int) -> int
     return sweep_id
 
 
-def _share(cluster: Cluster, sweep_id: int, slots: int) -> float:
-    attempts = cluster.attempts(sweep_id)
-    ended = [each.ended_at for each in attempts if each.ended_at is not None]
-    return 100.0 * len(ended) / (slots * (max(ended) - min(each.started_at for each in attempts)))
+def _shares(cluster: Cluster, sweep_id: int, slots: int) -> tuple[float, float]:
+    """In percent of the time of the slots: the seconds that trials sleep, and those in which they hold a device."""
+    times = [(each.started_at, each.ended_at) for each in cluster.attempts(sweep_id) if each.ended_at is not None]
+    slots_s = slots * (max(ended for _, ended in times) - min(started for started, _ in times))
+    return 100.0 * len(times) / slots_s, 100.0 * sum(ended - started for started, ended in times) / slots_s
 
 
 def _between_starts_ms(cluster: Cluster, folder: Path, device: str, trials: int) -> float:
@@ -277,12 +326,19 @@ def reported_elsewhere(
     return tuple(at - began for at in reported.values())
 
 
-def _ray_tune(folder: Path, nodes: int, slots: int, trials: int) -> Figure:
+def _on_ray(source: str, nodes: int, slots: int, trials: int) -> float:
+    """A program's share of the ideal, in percent, on machines of its own."""
+    with tempfile.TemporaryDirectory(prefix="r-") as folder:
+        took_s = _seconds_on_ray(Path(folder), source, nodes, slots, trials)
+    return 100.0 * trials / ((nodes * slots + 1) * took_s)
+
+
+def _seconds_on_ray(folder: Path, source: str, nodes: int, slots: int, trials: int) -> float:
     token = folder / "token"
     token.write_text("0" * 64)
     environment = ray_connection_settings.environment(token, cluster=True)
-    program = folder / "tune.py"
-    program.write_text(_TUNE)
+    program = folder / "program.py"
+    program.write_text(source)
     common = ["--disable-usage-stats", "--block", f"--object-store-memory={100 << 20}"]
     with Network(folder / "m") as network, (folder / "ray.log").open("wb") as log:
         head = network.add("head")
@@ -300,10 +356,9 @@ def _ray_tune(folder: Path, nodes: int, slots: int, trials: int) -> Figure:
                  f"--num-cpus={slots}", *common],
                 environment, stdout=log, stderr=log,
             )  # fmt: skip
-        time.sleep(15.0)
+            time.sleep(_NODE_S)
         printed = head.start(
-            [sys.executable, str(program), f"{head.address}:6379", str(trials)],
+            [sys.executable, str(program), f"{head.address}:6379", str(trials), str(nodes * slots + 1)],
             {**environment, "RAY_AIR_NEW_OUTPUT": "0"}, stdout=-1, stderr=log, text=True,
         ).communicate(timeout=_TUNE_S)[0]  # fmt: skip
-    took = float(json.loads(printed.strip().splitlines()[-1]))
-    return Figure("1 s trials, share of the ideal", "%", (100.0 * trials / ((nodes * slots + 1) * took),))
+    return float(json.loads(printed.strip().splitlines()[-1]))
