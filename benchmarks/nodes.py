@@ -9,9 +9,9 @@ trial is placed on its device, and from the release of the device until the tria
 database sees it; from a cut of the network until the trial runs again on another machine; and a request to a member on
 a node and on the head (`far_member.py`).
 
-The trials of 1 s are compared with Ray Tune on as many machines and CPUs, started by `ray start`, and with bare actors
-there, which is no peer but a bound: each call of an actor forks a process that sleeps, the least that a process of its
-own for each trial can cost on Ray.
+The trials of 1 s are compared with Ray Tune on as many machines and CPUs, started by `ray start`. Bare actors on the
+same machines show the cost of one process per trial alone: each call forks a process that sleeps. This is not a strict
+bound: Ray runs its agents there, which Podium does not start, and a Ray worker is larger than a fork server.
 
 Not measured: a real network, GPUs. Needs root.
 """
@@ -70,7 +70,7 @@ def reads(trial):
     trial.report(first, 0)
     return first
 """
-_SLOTS = """
+_WAIT_FOR_NODES = """
 def wait_for_nodes(slots):
     end = time.monotonic() + 60.0
     while ray.cluster_resources().get("CPU", 0) < slots:
@@ -82,7 +82,7 @@ _TUNE = f"""
 import json, sys, tempfile, time
 import ray
 from ray import tune
-{_SLOTS}
+{_WAIT_FOR_NODES}
 def second(config):
     began = time.time()
     time.sleep(1.0)
@@ -103,7 +103,7 @@ if __name__ == "__main__":
 _BARE = f"""
 import json, os, sys, time
 import ray
-{_SLOTS}
+{_WAIT_FOR_NODES}
 class Forks:
     def second(self):
         began = time.time()
@@ -133,7 +133,7 @@ print(json.dumps(max(ended for _, ended in times) - min(began for began, _ in ti
 """
 _WAIT_S = 300.0
 _POLL_S = 0.002  # between two reads of the database for trials that have been recorded
-_NODE_S = 8.0  # between the starts of two nodes of a bare Ray: together they are too slow, and Ray gives them up
+_NODE_S = 8.0  # between the starts of two nodes of a bare Ray: nodes that start together exceed Ray's time limit
 _TUNE_S = 1800.0  # Ray Tune starts an actor for each trial, which takes a core for a second
 
 
