@@ -47,6 +47,7 @@ def test_several_metrics_have_the_same_trials(service: ServiceRig) -> None:
         service.points(trial_id, "a", 1.0, 0.5)
     service.points(trial_id, "b", 3.0)
     service.trial(sweep_id, 3, 0.9)  # reports nothing
+    service.points(service.trial(sweep_id, 4, 0.9), "other", 1.0)
     found = grid(service, sweep_id, "a", "b", "missing")
     assert (found["x"], found["matching"], found["groups"]) == ("step", 3, ["all trials"])
     assert [trial["number"] for trial in found["trials"]] == [2, 1, 0]
