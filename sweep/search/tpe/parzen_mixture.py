@@ -13,6 +13,7 @@ from podium.sweep.search.tpe.truncated_normal import Floats
 
 _NEWEST = 25  # kernels with full weight; older ones have less
 _NEGLIGIBLE = -50.0  # the logarithm of a share that does not change a sum of 64-bit numbers
+_DENSE = 0.25  # of the kernels, above which all are added up: picking one out takes as long as adding some
 _BLOCK = 4096  # slots that are computed at once; their densities fit into the processor's cache
 
 
@@ -101,9 +102,7 @@ class ParzenMixture:
                     row += own[pair_of[block]]
             higher = np.maximum(highest, logs.max(axis=1))
             logs -= higher[:, np.newaxis]
-            rows, slots = np.nonzero(logs > _NEGLIGIBLE)  # few of them: most kernels are far away
-            parts = np.exp(logs[rows, slots]) * weights[block][slots]
-            total = total * np.exp(highest - higher) + np.bincount(rows, parts, minlength=len(values))
+            total = total * np.exp(highest - higher) + _weighted_sums(logs, weights[block])
             highest = higher
         found: Floats = highest + np.log(total) - np.log(weights.sum())
         return found
@@ -133,6 +132,16 @@ class ParzenMixture:
         self._numeric.build(slots, values[:, self._columns])
         for at, kernels in self._choices.items():
             kernels.build(slots, values[:, at])
+
+
+def _weighted_sums(logs: Floats, weights: Floats) -> Floats:
+    """The sum of `weights * exp(logs)` over the kernels, for each value. `logs`, of shape (values, kernels), change."""
+    near = logs > _NEGLIGIBLE
+    if np.count_nonzero(near) > _DENSE * near.size:  # around an optimum that has been found, or of one parameter
+        every: Floats = np.exp(logs, out=logs) @ weights
+        return every
+    rows, slots = np.nonzero(near)
+    return np.bincount(rows, np.exp(logs[rows, slots]) * weights[slots], minlength=len(logs)).astype(float)
 
 
 def _number(distribution: BaseDistribution) -> FloatDistribution | IntDistribution:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from scipy.stats import norm
 
 from podium.sweep.search.tpe.parzen_mixture import ParzenMixture
 
@@ -147,3 +148,31 @@ def test_choices_alone_follow_new_trials() -> None:
     fresh.change([], values)
     points = np.array([[0.0], [1.0]])
     assert mixture.log_density(points) == pytest.approx(fresh.log_density(points), rel=1e-12)
+
+
+@pytest.mark.parametrize(("count", "spread"), [(400, 0.02), (5000, 0.02), (400, 0.6), (5000, 0.6)])
+def test_density_is_the_weighted_sum_of_the_kernels(count: int, spread: float) -> None:
+    """Whether most kernels are near a value, so that all are added up, or few."""
+    rng, centers = random.Random(count), np.linspace(0.0, 1.0, count)
+    centers = np.clip(0.3 + spread * np.array([rng.gauss(0.0, 1.0) for _ in centers]), 0.0, 1.0)
+    mixture = ParzenMixture({"share": FloatDistribution(0.0, 1.0)})
+    mixture.change([], {trial: [center] for trial, center in enumerate(centers.tolist())})
+    points = np.linspace(0.2, 0.4, 21)[:, np.newaxis]
+    assert np.exp(mixture.log_density(points)) == pytest.approx(_density(centers, points[:, 0]), rel=1e-9, abs=1e-300)
+
+
+def _density(centers: np.ndarray[Any, Any], points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The definition: a normal distribution around each center and one for the prior, truncated to [0, 1]."""
+    order = np.argsort(centers, kind="stable")
+    gaps = np.diff(centers[order])
+    widths = np.empty(len(centers))
+    widths[order] = np.concatenate((gaps[:1], np.maximum(gaps[:-1], gaps[1:]), gaps[-1:]))
+    widths = np.append(np.clip(widths, 0.01, 1.0), 1.0)
+    middles = np.append(centers, 0.5)
+    weights = np.append(np.linspace(1.0 / len(centers), 1.0, len(centers) - 25), np.ones(26))
+    found = [
+        weight * norm.pdf(points, middle, width) / (norm.cdf(1.0, middle, width) - norm.cdf(0.0, middle, width))
+        for weight, middle, width in zip(weights, middles, widths, strict=True)
+    ]
+    total: np.ndarray[Any, Any] = np.sum(found, axis=0) / weights.sum()
+    return total
