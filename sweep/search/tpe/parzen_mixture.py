@@ -82,6 +82,12 @@ class ParzenMixture:
 
     def log_density(self, values: Floats) -> Floats:
         """The logarithm of the density at each of `values`, of shape (values, parameters), up to a constant."""
+        if len(self._numeric.smooth):
+            return self._log_density(values)
+        different, places = np.unique(values, axis=0, return_inverse=True)  # choices and steps: a few
+        return self._log_density(different)[places]
+
+    def _log_density(self, values: Floats) -> Floats:
         self._numeric.refresh()
         present = np.flatnonzero(self._present)
         weights = np.zeros(int(present.max(initial=PRIOR)) + 1)
