@@ -12,8 +12,9 @@ Both search with the same seed for each trial, one trial after the other; what d
 in parallel, one per core, since nothing here is timed.
 
 `python -m benchmarks.search_quality` compares the regret after 1,000 and 5,000 trials with Optuna's, which takes hours
-for all functions. With `--window 1000` it measures what a smaller bound of the history costs: TPE keeps a kernel for
-each of the newest 8,192 trials, and for the best ones.
+for all functions. `--every 250` compares proposals instead, as the row does with fewer seeds: after the same history
+they must be equal, and then so are all trials. `--window 1000` measures what a smaller bound of the history costs: TPE
+keeps a kernel for each of the newest 8,192 trials, and for the best ones.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ def _interval(one: Sequence[float], other: Sequence[float]) -> Interval:
 
 
 def main() -> None:
-    """Compare TPE with Optuna's, or with a smaller window of the history."""
+    """Compare TPE with Optuna's, or a smaller window of the history with a larger one."""
     parser = argparse.ArgumentParser(
         description="Is TPE worse than Optuna's, or a bounded history worse than all of it?"
     )
@@ -214,7 +215,14 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=LONGEST)
     parser.add_argument("--functions", nargs="+", choices=tuple(FUNCTIONS), default=tuple(FUNCTIONS))
     parser.add_argument("--window", type=int, help="compare this number of trials with a kernel with all of them")
+    parser.add_argument("--every", type=int, help="compare the proposals after every so many trials")
     given = parser.parse_args()
+    if given.every is not None:
+        measure = functools.partial(_podium, trials=given.trials, every=given.every)
+        for name, found in _by_function(measure, range(given.seeds), given.functions).items():
+            equal = [same for each in found for same in each.equal]
+            print(f"{name}: {sum(equal)} of {len(equal)} proposals equal, {given.seeds} seeds", flush=True)
+        return
     checked = tuple(sorted({min(COMPARED, given.trials), given.trials}))
     if given.window is None:
         labels = ("Podium", "Optuna")
