@@ -13,7 +13,7 @@ from podium.sweep.runtime.safe_file_reads import sha256_of
 from podium.sweep.trial_process.fork_server import SESSION_NICENESS, TRIAL_NICENESS
 from podium.sweep.values.attempt_assignment import Limits
 from podium.sweep.values.failure_causes import Cause
-from podium.sweep.values.slot_events import Ended, Logged, Reported, Sampled, Saved, Started
+from podium.sweep.values.slot_events import Ended, Logged, Reported, Sampled, Saved, Started, StopRequested
 from podium.sweep.values.states import TrialState
 from tests.driver import DIGITS, SlotDriver, key_of, prune_answer, run, stop_command
 
@@ -127,6 +127,12 @@ def test_attempt_that_finishes_within_grace_is_finished(slot: SlotDriver) -> Non
     assignment = slot.begin("finishes_though_asked_to_stop")
     ended = slot.end(stop_command(key_of(assignment)))
     assert (ended.state, ended.value) == (FINISHED, 0.5)
+
+
+def test_stop_of_the_sweep_is_sent_while_the_attempt_runs(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.sweep.slots.slot.FLUSH_S", 60.0)  # only events that are not urgent wait
+    events = slot.until(lambda event: isinstance(event, StopRequested), run(slot.assignment("stops_the_sweep")))
+    assert not [event for event in events if isinstance(event, Ended)]
 
 
 def test_stop_of_other_attempt_has_no_effect(slot: SlotDriver) -> None:

@@ -73,6 +73,12 @@ def reports_nan(trial: Any) -> None:
     trial.report(float("nan"), step=0)
 
 
+def stops_the_sweep(trial: Any) -> float:
+    trial.study.stop()
+    time.sleep(2.0)
+    return 0.0
+
+
 def returns_infinity(trial: Any) -> float:
     return float("inf")
 
