@@ -191,7 +191,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             ratios={share.name: more(share, peer)},
             notes=[
                 "machines are namespaces that share the cores of this one",
-                f"Ray Tune ran {peer_trials} trials of 1 s",
+                f"Ray Tune ran {peer_trials} trials of 1 s; its share is not corrected for the shorter run",
                 f"bare actors that fork a process for each trial: {bare:.1f} % of the ideal",
                 "times of a node are shifted by the measured offset of its clock, which is inexact on a busy machine",
             ],

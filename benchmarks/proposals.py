@@ -12,7 +12,7 @@ per second. There is no peer for this.
 
 Not measured here: the quality of the search, which is that of Optuna's sampler:
 `tests/contract/test_tpe_equals_optunas.py` shows equal proposals, row 16 the regrets, and
-`python -m benchmarks.search_quality` what the bound of the history costs.
+`python -m benchmarks.search_quality --window 1000` what a bound of the history costs.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ LEAST_PER_S = 150.0
 LEAST_SHARE = 95.0  # percent of the trials that TPE proposes
 NAMES = "abcdef"
 CONDITIONAL = FUNCTIONS["conditional"]
+KINDS = ("linear", "square", "deep")
 Ask = Callable[[], Params]
 Draw = Callable[[random.Random], Params]
 
@@ -121,7 +122,7 @@ def _conditional(rng: random.Random) -> Params:
     return {**params, "depth": rng.choice((4, 5, 5, 6, 9)), "width": min(1.0, abs(rng.gauss(0.2, 0.05)))}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Space:
     """Parameters, random trials of a history, the value of a trial, and Optuna's calls for the same parameters."""
 
@@ -150,7 +151,6 @@ def _suggest_conditional(trial: optuna.Trial) -> Params:
     return {**params, "depth": trial.suggest_int("depth", 1, 12), "width": trial.suggest_float("width", 0.0, 1.0)}
 
 
-KINDS = ("linear", "square", "deep")
 _FLOATS = {name: {"min": 0.0, "max": 1.0} for name in NAMES}
 _DISTRIBUTIONS: dict[str, BaseDistribution] = {
     **dict.fromkeys((*NAMES, "slope", "center", "width"), FloatDistribution(0.0, 1.0)),

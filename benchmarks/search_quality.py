@@ -12,9 +12,9 @@ Both search with the same seed for each trial, one trial after the other; what d
 in parallel, one per core, since nothing here is timed.
 
 `python -m benchmarks.search_quality` compares the regret after 1,000 and 5,000 trials with Optuna's, which takes hours
-for all functions. `--every 250` compares proposals instead, as the row does with fewer seeds: after the same history
-they must be equal, and then so are all trials. `--window 1000` measures what a smaller bound of the history costs: TPE
-keeps a kernel for each of the newest 8,192 trials, and for the best ones.
+for all functions. `--every 250` compares proposals after the same history instead, as the row does with fewer seeds.
+`--window 1000` measures what a smaller bound of the history costs: TPE keeps a kernel for each of the newest 8,192
+trials, and for the best ones.
 """
 
 from __future__ import annotations
@@ -209,14 +209,19 @@ def _interval(one: Sequence[float], other: Sequence[float]) -> Interval:
 def main() -> None:
     """Compare TPE with Optuna's, or a smaller window of the history with a larger one."""
     parser = argparse.ArgumentParser(
-        description="Is TPE worse than Optuna's, or a bounded history worse than all of it?"
+        description="Compare TPE with Optuna's TPE, or a bounded history with the full history."
     )
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--trials", type=int, default=LONGEST)
     parser.add_argument("--functions", nargs="+", choices=tuple(FUNCTIONS), default=tuple(FUNCTIONS))
-    parser.add_argument("--window", type=int, help="compare this number of trials with a kernel with all of them")
-    parser.add_argument("--every", type=int, help="compare the proposals after every so many trials")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--window", type=int, help="a bound of the history, compared with the full history")
+    instead.add_argument("--every", type=int, help="compare the proposals after every so many trials")
     given = parser.parse_args()
+    if given.seeds < 2:
+        parser.error("--seeds must be at least 2: the interval needs a variance")
+    if given.every is not None and not 1 <= given.every < given.trials:
+        parser.error("--every must be at least 1, and less than --trials")
     if given.every is not None:
         measure = functools.partial(_podium, trials=given.trials, every=given.every)
         for name, found in _by_function(measure, range(given.seeds), given.functions).items():

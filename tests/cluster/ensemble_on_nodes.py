@@ -17,7 +17,7 @@ from tests.cluster.machines import Machine
 from tests.running_service import wait_for
 
 DEADLINE_MS = 1000
-LATE_MS = DEADLINE_MS + 50  # of the slowest answer
+MAX_ANSWER_MS = DEADLINE_MS + 50
 SWEEP = {
     "name": "members", "method": "random", "metric": {"name": "val_loss", "goal": "minimize"}, "run_cap": 3,
     "program": {"model": "mlp", "data": {"name": "digits"}},
@@ -93,7 +93,7 @@ class Ensemble:
         return self.predict().members == 3
 
     def is_ready(self) -> bool:
-        """Whether all members are."""
+        """Whether all members are ready."""
         return [place.state for place in self.places()] == ["ready"] * 3
 
     def wait_for_new(self, before: Place) -> None:
@@ -129,11 +129,21 @@ class Client:
 
 @contextmanager
 def ensemble_on_nodes(cluster: Cluster, names: tuple[str, str], folder: Path) -> Iterator[Ensemble]:
-    """Ready, on the head and two nodes with these names, which are taken out at the end. `folder`: of the sweep."""
+    """Build an ensemble on the head and two new nodes; take the nodes out at the end. `folder`: of the sweep."""
     nodes = [cluster.join_by_command(name, slots=1) for name in names]
+    try:
+        with _built(cluster, nodes, folder) as started:
+            yield started
+    finally:
+        for node in nodes:
+            cluster.take_out(node)
+
+
+@contextmanager
+def _built(cluster: Cluster, nodes: list[Machine], folder: Path) -> Iterator[Ensemble]:
     sweep_id = cluster.submit(SWEEP, folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", 120.0)
-    name = f"on-{'-'.join(names)}"
+    name = f"on-{'-'.join(node.name for node in nodes)}"
     cluster.command("ensemble", "build", str(sweep_id), *OPTIONS, "--name", name, "--no-wait", "--json")
     started = Ensemble(cluster, nodes, name)
     try:
@@ -141,11 +151,11 @@ def ensemble_on_nodes(cluster: Cluster, names: tuple[str, str], folder: Path) ->
     except BaseException:
         _print_logs(cluster, nodes)
         raise
-    yield started
-    started.close()
-    cluster.command("ensemble", "retire", name, "--json")
-    for node in started.nodes:
-        cluster.take_out(node)
+    try:
+        yield started
+    finally:
+        started.close()
+        cluster.command("ensemble", "retire", name, "--json")
 
 
 def _print_logs(cluster: Cluster, nodes: list[Machine]) -> None:

@@ -253,6 +253,14 @@ def test_shared_data_is_one_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_proposals_are_timed_in_each_space(tmp_path: Path) -> None:
+    benchmarks.main(["--quick", "--only", "15", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert set(row["ratio"]) == {f"{space} after 250" for space in ("6 floats", "6 floats, close", "conditional")}
+
+
+@pytest.mark.slow
 def test_search_quality_is_compared_with_optunas(tmp_path: Path) -> None:
     benchmarks.main(["--quick", "--only", "16", "--output", str(tmp_path)])
     (row,) = results.load(tmp_path)

@@ -13,7 +13,7 @@ from podium.sweep.search.tpe.truncated_normal import Floats
 
 _NEWEST = 25  # kernels with full weight; older ones have less
 _NEGLIGIBLE = -50.0  # the logarithm of a share that does not change a sum of 64-bit numbers
-_DENSE = 0.25  # of the kernels, above which all are added up: picking one out takes as long as adding some
+_DENSE = 0.25  # share of near kernels, above which adding up all of them is faster than selecting the near ones
 _BLOCK = 4096  # slots that are computed at once; their densities fit into the processor's cache
 
 
@@ -85,7 +85,7 @@ class ParzenMixture:
         if len(self._numeric.smooth):
             return self._log_density(values)
         different, places = np.unique(values, axis=0, return_inverse=True)  # choices and steps: a few
-        return self._log_density(different)[places]
+        return self._log_density(different)[places.reshape(-1)]  # numpy 2.0.0 returns a column
 
     def _log_density(self, values: Floats) -> Floats:
         self._numeric.refresh()
@@ -141,9 +141,12 @@ class ParzenMixture:
 
 
 def _weighted_sums(logs: Floats, weights: Floats) -> Floats:
-    """The sum of `weights * exp(logs)` over the kernels, for each value. `logs`, of shape (values, kernels), change."""
+    """The sum of `weights * exp(logs)` over the kernels, for each value.
+
+    `logs`, of shape (values, kernels), are overwritten.
+    """
     near = logs > _NEGLIGIBLE
-    if np.count_nonzero(near) > _DENSE * near.size:  # around an optimum that has been found, or of one parameter
+    if np.count_nonzero(near) > _DENSE * near.size:  # close to an optimum, or with one parameter
         every: Floats = np.exp(logs, out=logs) @ weights
         return every
     rows, slots = np.nonzero(near)

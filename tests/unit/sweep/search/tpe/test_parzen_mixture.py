@@ -152,13 +152,22 @@ def test_choices_alone_follow_new_trials() -> None:
 
 @pytest.mark.parametrize(("count", "spread"), [(400, 0.02), (5000, 0.02), (400, 0.6), (5000, 0.6)])
 def test_density_is_the_weighted_sum_of_the_kernels(count: int, spread: float) -> None:
-    """Whether most kernels are near a value, so that all are added up, or few."""
+    """Covers both ways: all kernels are added up, or the near ones only."""
     rng, centers = random.Random(count), np.linspace(0.0, 1.0, count)
     centers = np.clip(0.3 + spread * np.array([rng.gauss(0.0, 1.0) for _ in centers]), 0.0, 1.0)
     mixture = ParzenMixture({"share": FloatDistribution(0.0, 1.0)})
     mixture.change([], {trial: [center] for trial, center in enumerate(centers.tolist())})
     points = np.linspace(0.2, 0.4, 21)[:, np.newaxis]
     assert np.exp(mixture.log_density(points)) == pytest.approx(_density(centers, points[:, 0]), rel=1e-9, abs=1e-300)
+
+
+def test_repeated_choices_and_steps_are_scored_as_single_ones() -> None:
+    space = {name: SPACE[name] for name in ("width", "kind", "step")}
+    rng, mixture = random.Random(5), ParzenMixture(space)
+    mixture.change([], {trial: [rng.randint(1, 64), rng.randrange(3), rng.randrange(5) / 4] for trial in range(300)})
+    points = np.array([[rng.randint(30, 33), rng.randrange(3), rng.randrange(2) / 4] for _ in range(40)])
+    single = [mixture.log_density(point[np.newaxis])[0] for point in points]
+    assert mixture.log_density(points) == pytest.approx(single, rel=1e-12)
 
 
 def _density(centers: np.ndarray[Any, Any], points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
