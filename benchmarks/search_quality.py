@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", choices=tuple(FUNCTIONS), default=tuple(FUNCTIONS))
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--window", type=int, help="a bound of the history, compared with the full history")
-    instead.add_argument("--every", type=int, help="compare the proposals after every so many trials")
+    instead.add_argument("--every", type=int, help="the number of trials after which proposals are compared")
     given = parser.parse_args()
     if given.seeds < 2:
         parser.error("--seeds must be at least 2: the interval needs a variance")
