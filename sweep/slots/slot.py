@@ -77,7 +77,7 @@ from podium.sweep.values.slot_events import (
 
 ABANDONED_CHECK_S = 1.0
 KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no scheduler has acknowledged
-FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
+FLUSH_S = 0.1  # see `Slot`
 _MB = 1 << 20
 _URGENT = (DeviceReleased, Ended, RankIdle, StopRequested, StoreOpened, StudyRequested, SuggestRequested)
 log = logging.getLogger("podium.slot")
@@ -99,6 +99,7 @@ class Slot:
         files: AttemptFiles | None = None,
         preload_s: float = PRELOAD_S,
         fork_server_s: float = FORK_SERVER_S,
+        flush_s: float = FLUSH_S,
     ) -> None:
         """A slot without a session.
 
@@ -110,6 +111,7 @@ class Slot:
             files: How files come from the head and go there; None on the head.
             preload_s: Seconds that the imports of `program.preload` may take.
             fork_server_s: Seconds in which a fork server must have killed an attempt, or it is killed itself.
+            flush_s: Seconds that an event that is not urgent may wait for others.
         """
         self._name = name
         self._device = device
@@ -121,6 +123,7 @@ class Slot:
         self._transfer = FileTransfer(self._files, self._changes, self._release)
         self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._session = SchedulerSession()
+        self._flush_s = flush_s
         self._watch: asyncio.Task[None] | None = None  # for calls that do not come
         self._running: RunningAttempt | None = None
         self._folders: deque[tuple[AttemptKey, str]] = deque(maxlen=KNOWN_FOLDERS)  # of the last attempts
@@ -174,7 +177,7 @@ class Slot:
         if not await self._changes.wait_until(lambda: is_superseded() or bool(self.events), self._session.poll_s):
             return join_events([])
         if not is_superseded() and not self.events.is_urgent:
-            await self._changes.wait_until(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)
+            await self._changes.wait_until(lambda: is_superseded() or self.events.is_urgent, self._flush_s)
         return SUPERSEDED if is_superseded() else self.events.oldest()
 
     def describe(self) -> SlotDescription:

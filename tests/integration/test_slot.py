@@ -129,9 +129,9 @@ def test_attempt_that_finishes_within_grace_is_finished(slot: SlotDriver) -> Non
     assert (ended.state, ended.value) == (FINISHED, 0.5)
 
 
-def test_stop_of_the_sweep_is_sent_while_the_attempt_runs(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.slots.slot.FLUSH_S", 60.0)  # only events that are not urgent wait
-    events = slot.until(lambda event: isinstance(event, StopRequested), run(slot.assignment("stops_the_sweep")))
+def test_stop_of_the_sweep_is_sent_while_the_attempt_runs(slot: SlotDriver) -> None:
+    with slot.with_options(flush_s=60.0):  # for events that are not urgent
+        events = slot.until(lambda event: isinstance(event, StopRequested), run(slot.assignment("stops_the_sweep")))
     assert not [event for event in events if isinstance(event, Ended)]
 
 
