@@ -12,7 +12,8 @@ Both search with the same seed for each trial, one trial after the other; what d
 in parallel, one per core, since nothing here is timed.
 
 `python -m benchmarks.search_quality` compares the regret after 1,000 and 5,000 trials with Optuna's, which takes hours
-for all functions. `--every 250` compares proposals after the same history instead, as the row does with fewer seeds.
+for all functions; with `--start 4500`, Optuna continues the first 4,500 trials, which must have been shown to be equal.
+`--every 250` compares proposals after the same history instead, as the row does with fewer seeds.
 `--window 1000` measures what a smaller bound of the history costs: TPE keeps a kernel for each of the newest 8,192
 trials, and for the best ones.
 """
@@ -27,7 +28,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 from unittest import mock
@@ -112,9 +113,8 @@ def _podium(case: tuple[str, int], trials: int, every: int) -> Searched:
     return searched(FUNCTIONS[case[0]], case[1], trials, (trials,), asked_every=every)
 
 
-def _optuna(case: tuple[str, int], checked: tuple[int, ...]) -> Searched:
-    with optunas_tpe():
-        return searched(FUNCTIONS[case[0]], case[1], max(checked), checked)
+def _optuna(case: tuple[str, int], checked: tuple[int, ...], start: int = 0) -> Searched:
+    return searched(FUNCTIONS[case[0]], case[1], max(checked), checked, optuna_from=start)
 
 
 def _bounded(case: tuple[str, int], checked: tuple[int, ...], limits: SearchLimits) -> Searched:
@@ -140,8 +140,12 @@ def searched(
     *,
     asked_every: int | None = None,
     limits: SearchLimits = LIMITS,
+    optuna_from: int | None = None,
 ) -> Searched:
-    """A search of this number of trials; after every `asked_every` of them, its proposal is compared with Optuna's."""
+    """A search of this number of trials; after every `asked_every` of them, its proposal is compared with Optuna's.
+
+    From the trial `optuna_from` on, Optuna proposes.
+    """
     threadpool_limits(1, user_api="blas")  # as in the scheduler
     spec = parse_spec(
         {
@@ -157,22 +161,26 @@ def searched(
     search, found = Search(spec, limits=limits), Searched()
     noise = random.Random(seed)
     best, regret = math.inf, math.inf
-    for number in range(trials):
-        past = list(search.past_trials()) if asked_every and number and number % asked_every == 0 else None
-        planned = search.ask()
-        assert planned is not None
-        if past is not None:
-            with optunas_tpe():
-                other = Search(spec, past).ask()
-            assert other is not None
-            found.equal.append(_are_equal(planned.params, other.params))
-        true = function.value(planned.params)
-        observed = true + noise.gauss(0.0, function.noise)
-        search.tell(number, TrialState.FINISHED, [observed])
-        if observed < best:
-            best, regret = observed, true - function.minimum
-        if number + 1 in checked:
-            found.regrets[number + 1] = max(regret, _LEAST)
+    with ExitStack() as stack:
+        for number in range(trials):
+            if number == optuna_from:
+                stack.enter_context(optunas_tpe())
+                search = Search(spec, list(search.past_trials()))
+            past = list(search.past_trials()) if asked_every and number and number % asked_every == 0 else None
+            planned = search.ask()
+            assert planned is not None
+            if past is not None:
+                with optunas_tpe():
+                    other = Search(spec, past).ask()
+                assert other is not None
+                found.equal.append(_are_equal(planned.params, other.params))
+            true = function.value(planned.params)
+            observed = true + noise.gauss(0.0, function.noise)
+            search.tell(number, TrialState.FINISHED, [observed])
+            if observed < best:
+                best, regret = observed, true - function.minimum
+            if number + 1 in checked:
+                found.regrets[number + 1] = max(regret, _LEAST)
     return found
 
 
@@ -217,6 +225,7 @@ def main() -> None:
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--window", type=int, help="a bound of the history, compared with the full history")
     instead.add_argument("--every", type=int, help="the number of trials after which proposals are compared")
+    parser.add_argument("--start", type=int, default=0, help="the first trial that Optuna proposes")
     given = parser.parse_args()
     if given.seeds < 2:
         parser.error("--seeds must be at least 2: the interval needs a variance")
@@ -233,7 +242,7 @@ def main() -> None:
         labels = ("Podium", "Optuna")
         pair = (
             functools.partial(_bounded, checked=checked, limits=LIMITS),
-            functools.partial(_optuna, checked=checked),
+            functools.partial(_optuna, checked=checked, start=given.start),
         )
     else:
         labels = ("window", "full")
