@@ -75,8 +75,11 @@ test("importance is a table with its age and the parameters that it omits", () =
     importances: { lr: 0.75, width: 0.25 },
     left_out: { momentum: "active in 3 of 400 trials" },
   };
-  render(<Importance importance={importance} />);
+  const { rerender } = render(<Importance importance={importance} filtered={false} />);
   expect(screen.getByRole("row", { name: "lr 75.0 %" })).toBeInTheDocument();
   expect(screen.getByText(/Based on 1,000 finished trials, from a sample of 400. Updating: 1,500/)).toBeInTheDocument();
   expect(screen.getByText("1 not computed")).toBeInTheDocument();
+  expect(screen.queryByText(/filter/)).toBeNull();
+  rerender(<Importance importance={importance} filtered />);
+  expect(screen.getByText(/from a sample of 400. The filter does not apply. Updating/)).toBeInTheDocument();
 });

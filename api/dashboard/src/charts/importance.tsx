@@ -9,7 +9,8 @@ import "./importance.css";
 
 export type ImportanceView = Schemas["ImportanceView"];
 
-export function Importance({ importance }: { importance: ImportanceView }) {
+/** `filtered`: whether the page has a filter, which the importances of a sweep do not follow. */
+export function Importance({ importance, filtered }: { importance: ImportanceView; filtered: boolean }) {
   const shares = Object.entries(importance.importances ?? {});
   const most = Math.max(...shares.map(([, share]) => share), 0.01);
   const left = Object.entries(importance.left_out);
@@ -39,7 +40,7 @@ export function Importance({ importance }: { importance: ImportanceView }) {
         </tbody>
       </table>
       <div className="plot-foot">
-        <p className="importance-note">{noteOf(importance)}</p>
+        <p className="importance-note">{noteOf(importance, filtered)}</p>
         <ExportMenu name="importance" figure={() => figureOf(importance)} />
       </div>
       {left.length > 0 && (
@@ -65,11 +66,12 @@ function figureOf({ importances, metric }: ImportanceView): Figure {
 }
 
 /** The number of trials that the result is based on, and whether an update is in progress. */
-export function noteOf(importance: ImportanceView): string {
+function noteOf(importance: ImportanceView, filtered: boolean): string {
   const { as_of, trials, state, finished, reason } = importance;
   if (as_of === null || trials === null) return "";
   const sample = trials < as_of ? `, from a sample of ${formatCount(trials)}` : "";
-  const base = `Based on ${formatCount(as_of)} finished trials${sample}.`;
+  const scope = filtered ? " The filter does not apply." : "";
+  const base = `Based on ${formatCount(as_of)} finished trials${sample}.${scope}`;
   if (state === "computing") return `${base} Updating: ${formatCount(finished)} trials have finished.`;
   return state === "failed" ? `${base} Not updated: ${reason}.` : base;
 }

@@ -127,7 +127,7 @@ test("the rule is of the objective, not of other metrics; without a goal there i
 test("a failed request of the importance can be sent again", async () => {
   const refetch = vi.fn();
   const query = { data: undefined, isError: true, error: new Error("no worker"), refetch };
-  render(<ImportancePanel query={query as unknown as UseQueryResult<ImportanceView>} />);
+  render(<ImportancePanel query={query as unknown as UseQueryResult<ImportanceView>} filtered={false} />);
   expect(screen.getByRole("alert")).toHaveTextContent("no worker");
   await userEvent.click(screen.getByRole("button", { name: "Retry" }));
   expect(refetch).toHaveBeenCalledTimes(1);

@@ -93,12 +93,12 @@ function ruleNote({ key }: Axis, sweep: Sweep | undefined): string {
   return isResult && sweep && ruleOf(sweep) ? `, ${ruleOf(sweep)}` : "";
 }
 
-export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceView> }) {
+export function ImportancePanel({ query, filtered }: { query: UseQueryResult<ImportanceView>; filtered: boolean }) {
   return (
     <Framed size="third" title="Importance" hint="How much of the variance in rank each parameter explains (fANOVA)">
       <QueryResult query={query} rows={5}>
         {importance => {
-          if (importance.importances) return <Importance importance={importance} />;
+          if (importance.importances) return <Importance importance={importance} filtered={filtered} />;
           const { state, reason } = importance;
           if (state === "computing") return <Empty title="Computing…" hint="This takes a few seconds." />;
           if (state === "failed") return <Empty title="Not available" hint={`${reason}.`} />;

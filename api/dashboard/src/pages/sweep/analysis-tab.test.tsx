@@ -84,6 +84,11 @@ test.each([
   expect(screen.getByText(hint)).toBeVisible();
 });
 
+test("with a filter, the importance says that it is that of all trials", async () => {
+  show({}, IMPORTANCE, "?filter=lr:<1");
+  expect(await screen.findByText("Based on 3 finished trials. The filter does not apply.")).toBeVisible();
+});
+
 test("the axes of the contour are swapped when the same parameter is selected", async () => {
   show();
   const panel = (await screen.findByRole("heading", { name: "Contour" })).closest("section") as HTMLElement;

@@ -101,7 +101,7 @@ function Analysis({ sweepId, filter, figures, charts, points }: Props) {
       </div>
       <LineagePanel sweepId={sweepId} />
       <HistoryPanel {...linked} sweepId={sweepId} points={marked} metric={metric} />
-      <ImportancePanel query={importance} />
+      <ImportancePanel query={importance} filtered={filter !== ""} />
       <ParallelPanel sweepId={sweepId} {...linkedAll} points={points} metric={metric} charts={charts} />
       {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}
       {ordered.length > 1 && <ContourPanel {...linked} points={marked} metric={metric} parameters={ordered} />}
