@@ -44,7 +44,7 @@ def doctor(
 
 def _show(report: dict[str, list[dict[str, object]]]) -> None:
     output = lazy_imports.terminal_output
-    checked = f"{report['sweeps']} sweeps, {report['trials']} trials, {report['attempts']} attempts"
+    checked = ", ".join(_counted(report[f"{one}s"], one) for one in ("sweep", "trial", "attempt"))
     breaches = report["breaches"]
     if breaches:
         rows = [(breach["invariant"], _named(breach["rows"]), breach["wrong"]) for breach in breaches]
@@ -54,6 +54,10 @@ def _show(report: dict[str, list[dict[str, object]]]) -> None:
         output.console.print(f"{len(report['invariants'])} invariants hold for {checked}")
     for note in report["notes"]:
         output.console.print(f"note: {note}")
+
+
+def _counted(count: object, one: str) -> str:
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
 def _named(rows: object) -> str:

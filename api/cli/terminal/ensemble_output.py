@@ -311,7 +311,7 @@ def _differences(result: EvaluationResult) -> Iterator[str]:
         yield f"  {_change('log loss', difference, interval)}"
     if (test := result["mcnemar"]) is not None:
         yield (
-            f"Only the ensemble is right on {test['only_ensemble_right']:,} rows, only the best single network on "
+            f"Rows on which only the ensemble is right: {test['only_ensemble_right']:,}; only the best single network: "
             f"{test['only_best_right']:,}; McNemar's p = {test['p_value']:.3g}"
         )
 

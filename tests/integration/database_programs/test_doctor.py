@@ -16,7 +16,7 @@ from tests.service_rig import ServiceRig
 def test_consistent_directory_exits_0_and_lists_what_was_checked(service: ServiceRig, podium: Podium) -> None:
     service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
     code, out, _ = podium("doctor", "--data-dir", service.data.root)
-    assert (code, "invariants hold for 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
+    assert (code, "invariants hold for 1 sweep, 1 trial, 1 attempt" in out) == (0, True), out
 
 
 @pytest.mark.sqlite
