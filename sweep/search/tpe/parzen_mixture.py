@@ -93,16 +93,13 @@ class ParzenMixture:
         weights = np.zeros(int(present.max(initial=PRIOR)) + 1)
         weights[present], weights[PRIOR] = _weights(len(present)), 1.0
         scaled = self._numeric.scaled(values[:, self._columns])
-        choices = {at: own.features(values[:, at], len(self) + 1) for at, own in self._choices.items()}
+        choices = [own.features(values[:, at], len(self) + 1) for at, own in self._choices.items()]
+        features = np.concatenate((scaled**2, scaled, np.ones((len(values), 1)), *choices), axis=1)
         masses = self._grid_masses(values)
         highest, total = np.full(len(values), -np.inf), np.zeros(len(values))
         for start in range(0, len(weights), _BLOCK):
             block = slice(start, min(start + _BLOCK, len(weights)))
-            logs = scaled**2 @ self._numeric.quadratic[:, block]
-            logs += scaled @ self._numeric.linear[:, block]
-            logs += self._numeric.constant[block]
-            for at, features in choices.items():
-                logs += features @ self._choices[at].table[:, block]
+            logs = features @ self._coefficients(block)
             for pair_of, by_value in masses:
                 for row, own in zip(logs, by_value, strict=True):
                     row += own[pair_of[block]]
@@ -112,6 +109,12 @@ class ParzenMixture:
             highest = higher
         found: Floats = highest + np.log(total) - np.log(weights.sum())
         return found
+
+    def _coefficients(self, block: slice) -> Floats:
+        """What the features of a value are multiplied by, of shape (features, slots)."""
+        numeric, choices = self._numeric, self._choices.values()
+        rows = (numeric.quadratic, numeric.linear, numeric.constant[np.newaxis], *(own.table for own in choices))
+        return np.concatenate([each[:, block] for each in rows])
 
     def _grid_masses(self, values: Floats) -> list[tuple[Slots, list[Floats]]]:
         """For each parameter with a step: the pair of each slot, and for each value the log masses by pair."""
