@@ -389,14 +389,15 @@ def test_evaluation_prints_scores_significance_and_safe_quorum(podium: Podium, s
     code, out, err = podium("ensemble", "evaluate", "3", "--force", "--version", "1")
     assert (code, err) == (0, "")
     assert server.bodies(f"{URL}/3/evaluate") == [{"version": 1, "split": "test", "force": True}]
-    scores = found["result"]["ensemble"]
+    scores, pairs = found["result"]["ensemble"], found["result"]["mcnemar"]
     for words in (
         "digits-1, version 1, on 8 rows (test):",
         "trial 7 (best single)",
         f"{scores['accuracy']:.4f}",
         f"{scores['log_loss']:.4f}",
         f"{found['result']['difference']:+.4f} accuracy, 95 % interval",
-        "McNemar's p = ",
+        f"only the ensemble is right: {pairs['only_ensemble_right']}; only the best single network: ",
+        f"{pairs['only_best_right']}; McNemar's p = ",
         "Mean pairwise disagreement",
         "Entropy of a prediction",
         "worst accuracy",
