@@ -17,13 +17,14 @@ from typing import Any
 
 import optuna.samplers
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 from podium.sweep.search.optuna_distributions import searched_distribution
 from podium.sweep.search.optuna_private import (
     BruteForce,
     Nsga3,
+    SeededRandomSampler,
     SobolSequence,
     WarmCmaEs,
     nsga2_generation,
@@ -95,10 +96,15 @@ def _tpe(context: AskContext) -> BaseSampler:
     return context.build_tpe(context.seed)
 
 
+@register("random")
+def _random(context: AskContext) -> BaseSampler:
+    return SeededRandomSampler(context.seed)
+
+
 @register("grid")
 def _grid(context: AskContext) -> BaseSampler:
     """For parameters that an enqueued configuration omits; the points are those of `podium.sweep.spec.grid`."""
-    return RandomSampler(seed=context.seed)
+    return SeededRandomSampler(context.seed)
 
 
 @register("qmc")
@@ -125,7 +131,7 @@ def _cmaes(context: AskContext) -> BaseSampler:
 @register("gp", slow_from_finished=GP_STARTS_AT, modules=("torch",))
 def _gp(context: AskContext) -> BaseSampler:
     if context.finished < GP_STARTS_AT:
-        return RandomSampler(seed=context.seed)  # as GPSampler does, without importing torch
+        return SeededRandomSampler(context.seed)  # as GPSampler does, without importing torch
     return GPSampler(seed=context.seed, warn_independent_sampling=False)
 
 
@@ -159,7 +165,7 @@ for _entry in METHODS.values():
 
 
 _INDEPENDENT: Mapping[Independent, Callable[[int, BuildTpe], BaseSampler]] = {
-    "random": lambda seed, _: RandomSampler(seed=seed),
+    "random": lambda seed, _: SeededRandomSampler(seed),
     "tpe": lambda seed, build_tpe: build_tpe(seed),
     "brute_force": lambda seed, _: BruteForce(seed),
 }
@@ -206,7 +212,7 @@ def independent_sampler(
 
 def random_sampler(spec: SweepSpec, number: int) -> BaseSampler:
     """The fallback for a sampler that fails or is too slow; its trials record this."""
-    return RandomSampler(seed=seed_of(spec, number))
+    return SeededRandomSampler(seed_of(spec, number))
 
 
 def seed_of(spec: SweepSpec, number: int) -> int:

@@ -102,7 +102,6 @@ _REGISTRY = (
         independent="random",
         declared_only=False,
         samples_drawn=True,
-        optuna_class="RandomSampler",
     ),
     SearchMethod(
         "grid",

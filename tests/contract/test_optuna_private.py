@@ -12,7 +12,7 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import PatientPruner, WilcoxonPruner
-from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, TPESampler
+from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -21,6 +21,7 @@ from podium.sweep.search.optuna_private import (
     BruteForce,
     MutableStorage,
     Nsga3,
+    SeededRandomSampler,
     SharedSearchSpaces,
     SobolSequence,
     WarmCmaEs,
@@ -205,6 +206,16 @@ def test_random_generator_of_a_sampler_is_found() -> None:
     lazy = [value for value in vars(TPESampler(seed=3)).values() if lazy_generator(value) is not None]
     assert lazy and isinstance(lazy_generator(lazy[0]), np.random.RandomState)
     assert lazy_generator(object()) is None
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_seeded_random_sampler_samples_what_optunas_does(seed: int) -> None:
+    distributions = [UNIT, CHOICE, IntDistribution(1, 900, log=True), FloatDistribution(1e-5, 1.0, log=True)]
+    sampled: list[list[object]] = []
+    for sampler in (SeededRandomSampler(seed), RandomSampler(seed=seed)):
+        trial = _study(sampler).ask()
+        sampled.append([suggest(trial, str(index), distribution) for index, distribution in enumerate(distributions)])
+    assert sampled[0] == sampled[1]
 
 
 def test_nsga_generation_keys_differ() -> None:

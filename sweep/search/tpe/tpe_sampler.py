@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from optuna import Study
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial
 
+from podium.sweep.search.optuna_private import SeededRandomSampler
+from podium.sweep.search.seeded_generators import seeded_generator
 from podium.sweep.search.tpe.trial_ranking_and_densities import Space, TrialHistory
 
 __all__ = ["TpeSampler", "TrialHistory"]
@@ -30,7 +32,7 @@ class TpeSampler(BaseSampler):
     def __init__(self, seed: int, history: TrialHistory) -> None:
         self._seed = seed
         self._history = history
-        self._random_sampler = RandomSampler(seed=seed)
+        self._random: SeededRandomSampler | None = None
         self._rng: np.random.RandomState | None = None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -49,12 +51,14 @@ class TpeSampler(BaseSampler):
     ) -> Any:
         self._history.sync()
         if self._history.finished < STARTUP_TRIALS:
-            return self._random_sampler.sample_independent(study, trial, param_name, param_distribution)
+            if self._random is None:
+                self._random = SeededRandomSampler(self._seed)
+            return self._random.sample_independent(study, trial, param_name, param_distribution)
         return self._sample({param_name: param_distribution})[param_name]
 
     def _sample(self, space: Space) -> dict[str, Any]:
         if self._rng is None:
-            self._rng = np.random.RandomState(self._seed)
+            self._rng = seeded_generator(self._seed)
         densities = self._history.densities(space)
         candidates = densities.best.sample(self._rng, CANDIDATES)
         scores = densities.best.log_density(candidates) - densities.others.log_density(candidates)
