@@ -372,13 +372,13 @@ def test_fetch_during_which_the_network_is_cut_for_a_moment_continues(
 def test_node_that_is_cut_off_while_its_slots_open_gets_trials(cluster: Cluster, folder: Path) -> None:
     node = cluster.stray_machine("late")
     process = cluster.start_node(node, slots=2)
-    wait_for("Ray lists it", lambda: "raylet" in map(process_name, node.processes()), END_S)
-    wait_for("it has reported", lambda: ("late",) in cluster.rows("SELECT name FROM nodes"), END_S)
+    cluster.wait_until("its raylet runs", lambda: "raylet" in map(process_name, node.processes()), END_S)
+    cluster.wait_until("it has reported", lambda: ("late",) in cluster.rows("SELECT name FROM nodes"), END_S)
     node.unplug()
     time.sleep(5.0)
     node.plug()
     names = {"late:cpu-0", "late:cpu-1"}
-    wait_for("its slots are open", lambda: names <= cluster.devices("ready"), END_S)
+    cluster.wait_until("its slots are open", lambda: names <= cluster.devices("ready"), END_S)
     sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=3), folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
     assert names <= {each.device for each in cluster.attempts(sweep_id)}
