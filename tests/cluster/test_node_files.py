@@ -370,14 +370,14 @@ def test_fetch_during_which_the_network_is_cut_for_a_moment_continues(
 
 @pytest.mark.slow
 def test_node_that_is_cut_off_while_its_slots_open_gets_trials(cluster: Cluster, folder: Path) -> None:
-    node = cluster.stray_machine("late")
+    node = cluster.stray_machine("g")  # a short name: paths of sockets are limited
     process = cluster.start_node(node, slots=2)
     cluster.wait_until("its raylet runs", lambda: "raylet" in map(process_name, node.processes()), END_S)
-    cluster.wait_until("it has reported", lambda: ("late",) in cluster.rows("SELECT name FROM nodes"), END_S)
+    cluster.wait_until("it has reported", lambda: ("g",) in cluster.rows("SELECT name FROM nodes"), END_S)
     node.unplug()
     time.sleep(5.0)
     node.plug()
-    names = {"late:cpu-0", "late:cpu-1"}
+    names = {"g:cpu-0", "g:cpu-1"}
     cluster.wait_until("its slots are open", lambda: names <= cluster.devices("ready"), END_S)
     sweep_id = cluster.submit(function_sweep(folder / "code", "program:train", run_cap=3), folder)
     wait_for("the sweep has finished", lambda: cluster.state(sweep_id) == "finished", END_S)
