@@ -19,7 +19,7 @@ _NO_ENTROPY = _NoEntropy()
 
 
 def seeded_generator(seed: int) -> np.random.RandomState:
-    """The same random numbers as `np.random.RandomState(seed)`, which reads entropy before it applies the seed."""
+    """The same random numbers as `np.random.RandomState(seed)`, which first expands entropy to a state."""
     bits = np.random.MT19937(_NO_ENTROPY)  # type: ignore[arg-type]  # documented, but not in the stub
     generator = np.random.RandomState(bits)
     generator.seed(seed)
