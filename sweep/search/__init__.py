@@ -32,8 +32,8 @@ Modules:
     search_client                  The client of the search process: start it, send it trials, receive its proposals.
                                    Scheduler process
     search_process                 Entry point of the search process, for samplers that are slow or import torch
-    seeded_generators              NumPy's generator for one trial, constructed in a third of the usual time. Scheduler
-                                   and search processes
+    seeded_generators              NumPy's generator for one trial, constructed 25 times as fast as usual. Scheduler and
+                                   search processes
     sweep_search                   The search of one sweep: ask, report, tell
     trials_bounding_proposal_time  Numbers of trials that bound the time of a proposal. Scheduler and search processes
 """

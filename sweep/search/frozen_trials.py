@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -27,10 +27,11 @@ ORDER = "podium:order"  # on a trial of brute force: its define-by-run parameter
 
 
 class TrialConverter:
-    """The trials of one sweep as Optuna sees them."""
+    """The trials of one sweep as Optuna sees them. `searched`: the distributions of its parameters, for samplers."""
 
     def __init__(self, spec: SweepSpec) -> None:
         self._spec = spec
+        self.searched = {name: searched_distribution(parameter) for name, parameter in spec.parameters.items()}
         self._objectives = len(spec.objectives)
         # Samplers use the reports of pruned trials if these are values of the only objective.
         self.one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
@@ -38,12 +39,13 @@ class TrialConverter:
     def frozen(self, past: PastTrial) -> FrozenTrial:
         """Raises `ValueError` or `KeyError` for values outside the space of the sweep."""
         state, values = self._outcome(past)
+        distributions = self._distributions_of(past)
         constraints = {MEMORY: 1.0} if past.infeasible else _constraints_of(past)
         return create_trial(
             state=state,
             values=values,
-            params=self._params_of(past),
-            distributions=self._distributions_of(past),
+            params=self._params_of(past, distributions),
+            distributions=distributions,
             intermediate_values=self._reports(past),
             system_attrs={**past.attributes, **constraints},
         )
@@ -80,18 +82,15 @@ class TrialConverter:
         named = self._spec.parameters
         return {n: from_searched(named[n], value) if n in named else value for n, value in frozen.params.items()}
 
-    def _params_of(self, past: PastTrial) -> Params:
-        known, named = self._distributions_of(past), self._spec.parameters
-        found = {name: past.params[name] for name in known}
-        return {n: to_searched(named[n], v) if n in named else v for n, v in found.items()}
+    def _params_of(self, past: PastTrial, names: Iterable[str]) -> Params:
+        named = self._spec.parameters
+        return {n: to_searched(named[n], past.params[n]) if n in named else past.params[n] for n in names}
 
     def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
         found: dict[str, BaseDistribution] = {}
         for name in self._names(past):
             own = past.distributions.get(name)
-            distribution = (
-                searched_distribution(self._spec.parameters[name]) if own is None else distribution_from_spec(own)
-            )
+            distribution = self.searched[name] if own is None else distribution_from_spec(own)
             if distribution is not None:
                 found[name] = distribution
         return found

@@ -7,7 +7,7 @@ precede those of the sweep, so that Optuna's numbers may be higher.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import optuna
@@ -84,10 +84,10 @@ class Study:
             self._storage.create_new_trial(study_id(self.optuna), frozen)
             self._count += 1
 
-    def set_trial_attribute(self, number: int, key: str, value: Any) -> None:
-        """Set a system attribute of a trial, ended or not."""
+    def set_trial_attributes(self, number: int, attributes: Mapping[str, Any]) -> None:
+        """Set system attributes of a trial, ended or not."""
         frozen = copy.copy(self[number])
-        frozen.system_attrs = {**frozen.system_attrs, key: value}
+        frozen.system_attrs = {**frozen.system_attrs, **attributes}
         self._storage.replace(self._id(number), frozen)
 
     def equalize_earlier(self, constraints: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from optuna.trial import TrialState as OptunaState
 from podium.sweep.search.custom_sampler import ClassSampler
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_from_spec
 from podium.sweep.search.non_optuna_random_draws import draw
-from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
+from podium.sweep.search.optuna_distributions import distribution_of, from_searched, to_searched
 from podium.sweep.search.optuna_private import SharedSearchSpaces, all_enumerated, suggest
 from podium.sweep.search.optuna_study import Study
 from podium.sweep.search.optuna_trial_states import CONSTRAINT, FROM_OPTUNA
@@ -109,6 +109,7 @@ class Search:
         self.label = spec.method_name if self.method == CUSTOM else str(self.method)  # the `sampler` of its trials
         self.earlier = tuple(earlier)
         self._converter = TrialConverter(spec)
+        self._parameters = tuple(spec.ordered())
         self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
         self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen, limits)
         self._pruning = PruningStudy(spec) if prunes and spec.early_terminate.prunes else None
@@ -199,7 +200,7 @@ class Search:
         planned = self._plan({}, self.label, self.class_sampler.seeded(number), before)
         if not noted:
             return planned
-        self.study.set_trial_attribute(number, TRIAL_NOTES, noted)
+        self.study.set_trial_attributes(number, {TRIAL_NOTES: noted})
         return replace(planned, attributes=self._attributes(number))
 
     def is_fixed(self, wanted: Params | None) -> bool:
@@ -225,9 +226,9 @@ class Search:
         number, notes = len(self), dict(self.study.study_attributes()) if before is None else before
         trial = self.study.ask(optunas, self._enqueueable(fixed))
         params: Params = {}
-        for name, parameter in self.spec.ordered():
+        for name, parameter in self._parameters:
             if parameter.active(params):
-                distribution = searched_distribution(parameter)
+                distribution = self._converter.searched[name]
                 if distribution is not None:
                     params[name] = from_searched(parameter, _python_number(suggest(trial, name, distribution)))
                 else:
@@ -235,18 +236,19 @@ class Search:
                         fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
                     )
         self._attribute_to(sampler, number)
-        if own := {name: value for name, value in fixed.items() if name not in self.spec.parameters}:
-            self.study.set_trial_attribute(number, ENQUEUED_VALUES, own)
-        self._note_ask(number, notes)
+        own = {name: value for name, value in fixed.items() if name not in self.spec.parameters}
+        self._note_ask(number, {ENQUEUED_VALUES: own} if own else {}, notes)
         if self._pruning is not None:
             self._pruning.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._sampler_attributes(number)))
         return TrialPlan(number, params, sampler, self._attributes(number))
 
-    def _note_ask(self, number: int, before: Mapping[str, Any]) -> None:
-        self.study.set_trial_attribute(number, TRIALS_TOLD, len(self._over))
+    def _note_ask(self, number: int, attributes: dict[str, Any], before: Mapping[str, Any]) -> None:
+        """Set these attributes of a trial, and those with which its ask can be replayed."""
         noted = {key: value for key, value in self.study.study_attributes().items() if before.get(key) is not value}
+        attributes[TRIALS_TOLD] = len(self._over)
         if noted:
-            self.study.set_trial_attribute(number, STUDY_NOTES, noted)
+            attributes[STUDY_NOTES] = noted
+        self.study.set_trial_attributes(number, attributes)
 
     def _fixed(self, wanted: Params | None) -> tuple[Params | None, str]:
         """The predetermined values ({} if the sampler chooses, None if exhausted), and the name of the sampler."""
@@ -427,8 +429,7 @@ class Search:
             self.class_sampler.ended.append(past.number)
         self.study.put(past.number, frozen)
         for other, notes in past.attributes.get(TRIAL_NOTES, {}).items():
-            for key, note in notes.items():
-                self.study.set_trial_attribute(int(other), key, note)
+            self.study.set_trial_attributes(int(other), notes)
         if past.distributions:
             self._record_definitions(past.number, past.distributions)
         self._attribute_to(past.sampler, past.number)
@@ -502,8 +503,8 @@ class Search:
         if new:
             self.study.equalize_earlier(self._constraints)
         for other in self._finished if new else numbers:
-            for key in sorted(self._constraints - self.study[other].system_attrs.keys()):
-                self.study.set_trial_attribute(other, key, 0.0)
+            if missing := sorted(self._constraints - self.study[other].system_attrs.keys()):
+                self.study.set_trial_attributes(other, dict.fromkeys(missing, 0.0))
 
     def _as_own(self, trial: PastTrial) -> FrozenTrial | None:
         """A trial of another sweep as one of this sweep; None if objectives or values do not fit."""

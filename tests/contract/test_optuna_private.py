@@ -210,7 +210,11 @@ def test_random_generator_of_a_sampler_is_found() -> None:
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
 def test_seeded_random_sampler_samples_what_optunas_does(seed: int) -> None:
-    distributions = [UNIT, CHOICE, IntDistribution(1, 900, log=True), FloatDistribution(1e-5, 1.0, log=True)]
+    distributions = [
+        UNIT, CHOICE, IntDistribution(1, 900, log=True), FloatDistribution(1e-5, 1.0, log=True),
+        IntDistribution(-7, 9), IntDistribution(3, 27, step=4), FloatDistribution(-1.0, 0.75, step=0.25),
+        CategoricalDistribution((True, 1.5, None)), CategoricalDistribution((1, 1.5, None)),
+    ]  # fmt: skip
     sampled: list[list[object]] = []
     for sampler in (SeededRandomSampler(seed), RandomSampler(seed=seed)):
         trial = _study(sampler).ask()
