@@ -163,9 +163,10 @@ class SqliteDatabase:
         """Translate SQLite errors. After an error with unknown outcome all connections are reopened."""
         try:
             yield
-        except SqlError as error:
-            refused = refusal(self.path, doing, error.orig)
-            if code_of(error.orig) in UNCERTAIN:
+        except (SqlError, self._module.DatabaseError) as error:
+            cause = error.orig if isinstance(error, SqlError) else error
+            refused = refusal(self.path, doing, cause)
+            if code_of(cause) in UNCERTAIN:
                 self._close_connections()
                 self._watch.reopened()
             raise refused from error

@@ -29,5 +29,5 @@ def take(connection: Connection, holder: str, at: float, *, leader_epoch: int = 
 
 def check(connection: Connection, epoch: int) -> None:
     """Raises `FencedError` unless the lease has this epoch; to be called in the transaction that it guards."""
-    if _EPOCH.execute(connection, {}).scalar_one() != epoch:
+    if _EPOCH.execute(connection, {}).fetchone()[0] != epoch:
         raise FencedError("another ensemble host has taken over; this one must not write")

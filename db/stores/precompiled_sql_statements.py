@@ -7,7 +7,7 @@ parameters of many rows than SQLite for the rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Column, Connection, CursorResult, Table
 from sqlalchemy.engine import Dialect
@@ -17,12 +17,27 @@ from sqlalchemy.sql.expression import ClauseElement
 
 from podium.db.schema.dialect import driver_dialect, is_postgres, named_marks, row_insert, row_update
 from podium.db.schema.postgres_arrays import array
+from podium.db.schema.transaction_observer import report_part
 
 Row = tuple[Any, ...]
 
 
+class Cursor(Protocol):
+    """The result of a statement, of SQLAlchemy or of the driver."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the statement changed."""
+
+    def fetchone(self) -> Any:
+        """The next row as a sequence; None if there is none."""
+
+
 class DriverStatement:
-    """One statement. Its values are passed by name, and must be of types that the driver stores as they are."""
+    """One statement. Its values are passed by name, and must be of types that the driver stores as they are.
+
+    On SQLite it bypasses SQLAlchemy, of which only the connection is used: the errors are those of the driver.
+    """
 
     def __init__(self, statement: ClauseElement, columns: Sequence[str] | None = None) -> None:
         """`columns`: the columns that an INSERT sets."""
@@ -30,15 +45,15 @@ class DriverStatement:
         self._columns = None if columns is None else list(columns)
         self._compiled: dict[str, tuple[str, dict[str, Any]]] = {}
 
-    def execute(self, connection: Connection, values: dict[str, Any]) -> CursorResult[Any]:
+    def execute(self, connection: Connection, values: dict[str, Any]) -> Cursor:
         """Execute it once."""
         text, constants = self._for(connection)
-        return connection.exec_driver_sql(text, constants | values)
+        return _execute(connection, text, constants | values)
 
     def execute_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Execute it for each row."""
         text, constants = self._for(connection)
-        connection.exec_driver_sql(text, [constants | row for row in rows])
+        _execute(connection, text, [constants | row for row in rows] if constants else list(rows))
 
     def _for(self, connection: Connection) -> tuple[str, dict[str, Any]]:
         """Its text, and the values that are part of it."""
@@ -52,6 +67,18 @@ class DriverStatement:
         assert isinstance(compiled, SQLCompiler)  # a statement, not a type or a schema
         binds = {key: compiled.binds[key] for key in compiled.params}
         return str(compiled), {key: bind.value for key, bind in binds.items() if not bind.required}
+
+
+def _execute(connection: Connection, text: str, values: dict[str, Any] | list[dict[str, Any]]) -> Cursor:
+    """Execute it once, or for each of several rows."""
+    if is_postgres(connection):
+        return connection.exec_driver_sql(text, values)
+    pooled = connection.connection
+    driver: Any = pooled.driver_connection
+    report_part(pooled.info)
+    result: Cursor = driver.execute(text, values) if isinstance(values, dict) else driver.executemany(text, values)
+    report_part(pooled.info)
+    return result
 
 
 class DriverText:

@@ -30,5 +30,5 @@ def take(connection: Connection, holder: str, at: float, *, after: int = 0, lead
 
 def check(connection: Connection, epoch: int) -> None:
     """Raises `FencedError` unless the lease has this epoch; to be called in the transaction that it guards."""
-    if _EPOCH.execute(connection, {}).scalar_one() != epoch:
+    if _EPOCH.execute(connection, {}).fetchone()[0] != epoch:
         raise FencedError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, bindparam, create_engine, insert, update
-from sqlalchemy.exc import StatementError
 
 from podium.db.stores.precompiled_sql_statements import DriverStatement
 
@@ -38,5 +38,5 @@ def test_insert_sets_its_columns_in_every_row(connection: Connection) -> None:
 
 
 def test_missing_value_is_an_error(connection: Connection) -> None:
-    with pytest.raises(StatementError):
+    with pytest.raises(sqlite3.ProgrammingError):
         DriverStatement(insert(THINGS), ("id", "name")).execute(connection, {"id": 3})
