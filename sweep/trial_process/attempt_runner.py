@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from podium.sweep.protocol.message_codec import DeviceView
-from podium.sweep.protocol.message_limits import MAX_IMPORTS, MAX_PACKET_BYTES
-from podium.sweep.protocol.trial_messages import AttemptGreeting, FinalUsage, encode_to_trial
+from podium.sweep.protocol.message_limits import MAX_IMPORTS
+from podium.sweep.protocol.trial_messages import AttemptGreeting, FinalUsage
 from podium.sweep.runtime import attempt_resource_usage, disk_full_cause
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     import torch
 
 
-_MEASURED_S = 0.2  # a little less than the time of the first sample
-_REHEARSALS = 20  # the interpreter specializes a function after 8 calls
+MEASURED_S = 0.2  # a little less than the time of the first sample
 
 
 class _Terminated(BaseException):
@@ -87,27 +86,27 @@ def run(connection: socket.socket, log: int) -> int:
         signal.signal(signal.SIGTERM, _on_sigterm)
         _set_up_process(assignment, log)
         store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
-        device = _check_device(greeting.device, assignment)
+        device = check_device(greeting.device, assignment)
         _seed(assignment, device)
         imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
         with imports.measured():
-            program = _load_program(assignment)
+            program = load_program(assignment)
             constraints = constraint_function.load(assignment.program, assignment.code)
         trial = Trial(assignment, channel, device)
-        channel.send(_started_event(assignment, device, imports))
-        outcome = _outcome(program, trial, assignment)
+        channel.send(started_event(assignment, device, imports))
+        outcome = outcome_of(program, trial, assignment)
         if constraints is not None and assignment.rank == 0:
             outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
-        outcome = _with_unused(outcome, trial)
-        _send_usage(channel, began_s)
+        outcome = with_unused(outcome, trial)
+        send_usage(channel, began_s)
         channel.send(replace(outcome, late_prune_answers=trial.late_prune_answers))
         fail_point("attempt.after-outcome")
     except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if trial is not None and not channel.is_truncated:
             trial.report_last()
-            _send_usage(channel, began_s)
+            send_usage(channel, began_s)
             if assignment.limits.on_timeout == "finish":
                 _send_value(trial, constraints, assignment, channel)
         return 143
@@ -118,10 +117,10 @@ def run(connection: socket.socket, log: int) -> int:
     return 0
 
 
-def _send_usage(channel: Channel, began_s: float) -> None:
+def send_usage(channel: Channel, began_s: float) -> None:
     """Send what the process has used, unless it is too short for a sample of the slot."""
     try:
-        if time.monotonic() - began_s < _MEASURED_S:
+        if time.monotonic() - began_s < MEASURED_S:
             return
         used, memory = own_totals(), attempt_resource_usage.resident("self")
     except Exception:  # noqa: BLE001 - whatever user code has replaced, its result counts
@@ -129,7 +128,7 @@ def _send_usage(channel: Channel, began_s: float) -> None:
     channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, *memory))
 
 
-def _started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
+def started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
     return Started(
         assignment.key,
         pid=os.getpid(),
@@ -141,7 +140,7 @@ def _started_event(assignment: Assignment, device: torch.device, imports: Import
     )
 
 
-def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
+def outcome_of(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
     early, interval = trial.early_finish, trial.interval_end
     try:
         result = program(trial)
@@ -201,7 +200,7 @@ def _send_value(
     trial.early_finish.send_value(constrained=constraints is not None)
 
 
-def _with_unused(outcome: ReportedOutcome, trial: Trial) -> ReportedOutcome:
+def with_unused(outcome: ReportedOutcome, trial: Trial) -> ReportedOutcome:
     """Report enqueued values that were not used: in the log, and in the message of a trial that counts."""
     unused = trial.unused_enqueued
     if not unused:
@@ -270,45 +269,6 @@ def prepare() -> None:
     logging.basicConfig(level=logging.INFO, force=True)
 
 
-def rehearse() -> None:
-    """Run the code of attempts without user code and without effect; called by the process template.
-
-    In the first executions, the interpreter specializes the code and fills its caches. Otherwise every attempt would do
-    so, in memory that is then copied: 270 of 1,600 pages.
-    """
-    import torch  # already imported by the process template
-
-    assignment = Assignment(
-        sweep_id=0, trial_id=0, number=0, attempt=1, params={"x": 0.0}, seed=0, metric="value",
-        program={"function": "json:dumps"}, split={}, directory="/", data_cache="/",
-    )  # fmt: skip
-    greeting = encode_to_trial(AttemptGreeting(assignment, DeviceView("", None)))
-    slot, connection = socket.socketpair()
-    finders = sys.meta_path[:]
-    with slot, connection:
-        for _ in range(_REHEARSALS):
-            slot.sendall(greeting)
-            channel = Channel(connection)
-            received = channel.receive(None)
-            assert isinstance(received, AttemptGreeting)
-            _rehearse_one(received.assignment, channel, torch.device("cpu"))
-            slot.recv(MAX_PACKET_BYTES)
-            sys.meta_path[:] = finders
-
-
-def _rehearse_one(assignment: Assignment, channel: Channel, device: torch.device) -> None:
-    imports = ImportTimes(assignment.directory)
-    with imports.measured():
-        _load_program(assignment)
-        constraint_function.load(assignment.program, None)
-    trial = Trial(assignment, channel, device)
-    channel.send(_started_event(assignment, device, imports))
-    outcome = _outcome(lambda trial: float(trial.number), trial, assignment)
-    trial.report_last()
-    _send_usage(channel, -_MEASURED_S)
-    channel.send(replace(_with_unused(outcome, trial), late_prune_answers=trial.late_prune_answers))
-
-
 def _set_up_process(assignment: Assignment, log: int) -> None:
     """Set the working directory, temporary directory, log, environment and number of threads of this process."""
     directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
@@ -316,18 +276,23 @@ def _set_up_process(assignment: Assignment, log: int) -> None:
         os.dup2(log, target)
     os.close(log)
     os.chdir(directory.work)
-    os.environ["TMPDIR"] = tempfile.tempdir = str(directory.temporary)
+    set_thread_pools(set_environment(assignment, directory.temporary))
+
+
+def set_environment(assignment: Assignment, temporary: Path) -> int:
+    """Set the environment variables of this process, and write the files that they name; returns the thread count."""
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
     threads = assignment.threads or 1
     os.environ.update(thread_count_variables(threads))
     if assignment.program.get("function") is not None:
-        own = environment_of_function(assignment.program, assignment.params, directory.temporary / "args.json")
+        own = environment_of_function(assignment.program, assignment.params, temporary / "args.json")
         os.environ.update(own)
-        os.environ.update(wandb_variables(assignment.params, directory.temporary, os.environ))
+        os.environ.update(wandb_variables(assignment.params, temporary, os.environ))
         threads = int(number) if (number := own.get("OMP_NUM_THREADS", "")).isdecimal() else threads
-    set_thread_pools(max(1, threads))
+    return max(1, threads)
 
 
-def _check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
+def check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
     """The one device of this slot, checked and limited to the share of its memory before user code runs.
 
     Raises `PinningError`.
@@ -366,7 +331,7 @@ def _seed(assignment: Assignment, device: torch.device) -> None:
         sys.modules["numpy"].random.seed(assignment.seed % 2**32)
 
 
-def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
+def load_program(assignment: Assignment) -> Callable[[Trial], Any]:
     program = assignment.program
     if program.get("function") is not None:
         sink = WandbSink()

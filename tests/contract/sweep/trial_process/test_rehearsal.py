@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import random
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import torch
 
 from podium.sweep.protocol.trial_messages import FinalUsage, TrialMessage
-from podium.sweep.trial_process import attempt_runner
+from podium.sweep.trial_process import attempt_rehearsal
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.slot_events import Started
@@ -33,6 +35,7 @@ def _state() -> tuple[Any, ...]:
         random.getstate(),
         torch.random.get_rng_state().tolist(),
         torch.get_num_threads(),
+        tempfile.tempdir,
     )
 
 
@@ -44,14 +47,27 @@ def test_rehearsed_attempts_finish_and_leave_nothing_behind(monkeypatch: pytest.
         sent.append(message)
         send(channel, message)
 
-    attempt_runner.rehearse()  # what it imports, the template has imported
+    attempt_rehearsal.rehearse()  # what it imports, the template has imported
+    monkeypatch.setattr(tempfile, "tempdir", None)
     before = _state()
     with monkeypatch.context() as patch:
         patch.setattr(Channel, "send", record)
-        attempt_runner.rehearse()
+        attempt_rehearsal.rehearse()
     assert _state() == before
     rehearsals = sum(isinstance(message, Started) for message in sent)
     assert rehearsals > 8
     assert sum(isinstance(message, FinalUsage) for message in sent) == rehearsals
     outcomes = [message for message in sent if isinstance(message, ReportedOutcome)]
     assert [(each.state, each.values) for each in outcomes] == [(TrialState.FINISHED, (0.0,))] * rehearsals
+
+
+def test_full_disk_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _state()
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(Path, "write_text", full)
+        attempt_rehearsal.rehearse()
+    assert _state() == before

@@ -1,0 +1,112 @@
+"""Runs attempts without user code before the first fork, so that all processes share what this prepares; template.
+
+In the first executions, the interpreter specializes the code and fills its caches. Otherwise every attempt would do so,
+in memory that is then copied: 270 of 1,600 pages.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from podium.sweep.protocol.message_codec import DeviceView
+from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
+from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
+from podium.sweep.runtime.user_code_import_times import ImportTimes
+from podium.sweep.trial_process import constraint_function
+from podium.sweep.trial_process.attempt_runner import (
+    MEASURED_S,
+    check_device,
+    load_program,
+    outcome_of,
+    send_usage,
+    set_environment,
+    started_event,
+    with_unused,
+)
+from podium.sweep.trial_process.slot_channel import Channel
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.attempt_assignment import Assignment
+
+_REHEARSALS = 20  # the interpreter specializes a function after 8 calls
+_MODULE = "rehearsed_program"
+_PROGRAM = """\
+from __future__ import annotations
+
+import torch
+
+
+def objective(trial):
+    return float(trial.number)
+"""
+
+
+def rehearse() -> None:
+    """Run the code of attempts, with a program of its own and without effect. Raises `OSError` if the disk is full."""
+    before = tempfile.tempdir
+    try:
+        with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+            _rehearse_in(folder)
+    finally:
+        tempfile.tempdir = before  # not searched yet: forked processes may have another TMPDIR
+
+
+def _rehearse_in(folder: str) -> None:
+    code = Path(folder, "code")
+    code.mkdir()
+    (code / f"{_MODULE}.py").write_text(_PROGRAM)
+    assignment = Assignment(
+        sweep_id=0, trial_id=0, number=0, attempt=1, params={"x": 0.0}, seed=0, metric="value",
+        program={"function": f"{_MODULE}:objective"}, split={}, directory=folder, code=str(code), data_cache=folder,
+    )  # fmt: skip
+    greeting = encode_to_trial(AttemptGreeting(assignment, DeviceView("", None)))
+    slot, connection = socket.socketpair()
+    with slot, connection:
+        for _ in range(_REHEARSALS):
+            slot.sendall(greeting)
+            channel = Channel(connection)
+            received = channel.receive(None)
+            assert isinstance(received, AttemptGreeting)
+            with _undone(str(code)):
+                _rehearse_one(received, channel)
+            slot.recv(MAX_PACKET_BYTES)
+
+
+def _rehearse_one(greeting: AttemptGreeting, channel: Channel) -> None:
+    """What `podium.sweep.trial_process.attempt_runner.run` does, except for what cannot be undone."""
+    assignment = greeting.assignment
+    os.environ["CUDA_VISIBLE_DEVICES"] = greeting.device.visible
+    set_environment(assignment, Path(assignment.directory))
+    device = check_device(greeting.device, assignment)
+    imports = ImportTimes(assignment.code)
+    with imports.measured():
+        program = load_program(assignment)
+        constraint_function.load(assignment.program, assignment.code)
+    trial = Trial(assignment, channel, device)
+    channel.send(started_event(assignment, device, imports))
+    outcome = outcome_of(program, trial, assignment)
+    trial.report_last()
+    send_usage(channel, -MEASURED_S)
+    channel.send(replace(with_unused(outcome, trial), late_prune_answers=trial.late_prune_answers))
+
+
+@contextmanager
+def _undone(code: str) -> Iterator[None]:
+    """Undo the changes of an attempt to the state of this process."""
+    environment, temporary, finders, path = dict(os.environ), tempfile.tempdir, sys.meta_path[:], sys.path[:]
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+        tempfile.tempdir = temporary
+        sys.meta_path[:] = finders
+        sys.path[:] = path
+        sys.path_importer_cache.pop(code, None)
+        sys.modules.pop(_MODULE, None)
