@@ -143,9 +143,10 @@ def test_stopped_member_is_reported_late_and_others_answer(
     service: RunningService, ensembles: dict[str, EnsembleInfo], rows: list[list[float]]
 ) -> None:
     ensemble = ensembles["between_graph"]
-    slow = psutil.Process(processes(ensemble)[1]["pid"])
+    slow = psutil.Process(processes(service.client.ensemble(ensemble["id"]))[1]["pid"])
     slow.suspend()
     try:
+        wait_for("it has stopped", lambda: slow.status() == psutil.STATUS_STOPPED)
         answer = service.client.predict(ensemble["id"], rows, deadline_ms=500)
     finally:
         slow.resume()
