@@ -24,7 +24,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -326,10 +326,7 @@ def warm_up() -> None:
         importlib.import_module(name)
     torch.manual_seed(0)
     torch.zeros(1).add_(1)
-    try:
-        rehearsal.rehearse()
-    except OSError as error:
-        log.warning("cannot rehearse attempts (%s): each trial takes about a millisecond longer to start", error)
+    rehearse_attempts(rehearsal.rehearse)
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
     if torch.cuda.is_initialized():
@@ -346,6 +343,17 @@ def import_compiler() -> None:
             "cannot import %s (%s: %s): trials with optimizers start about a second later, since each imports it "
             "again, and may fail there; the cause is a package that it imports, such as triton",
             COMPILER, type(error).__name__, error,
+        )  # fmt: skip
+
+
+def rehearse_attempts(rehearse: Callable[[], None]) -> None:
+    """Prepare the memory of trials; if that fails, log why, since trials can run without it."""
+    try:
+        rehearse()
+    except Exception as error:  # noqa: BLE001 - a full disk, or a hook of the import system
+        log.warning(
+            "cannot rehearse attempts (%s: %s): each trial takes about a millisecond longer to start",
+            type(error).__name__, error,
         )  # fmt: skip
 
 

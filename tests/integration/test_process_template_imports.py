@@ -1,4 +1,4 @@
-"""The process template serves without torch's compiler, and not at all if children could not be forked from it."""
+"""The process template serves without the compiler or a rehearsal, and not at all if children could not be forked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from podium.sweep.process_template import template_process
 template_process.warm_up()
 import torch
 print(int(torch.ones(2).sum()))
+"""
+FULL_DISK = """
+import errno, os, pathlib
+def write_text(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+pathlib.Path.write_text = write_text
 """
 THREAD = "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
 
@@ -33,6 +39,13 @@ def test_template_warms_up_without_the_compiler_and_says_once_why(tmp_path: Path
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
     (said,) = [line for line in done.stderr.splitlines() if "cannot import torch._dynamo" in line]
     assert "RuntimeError: triton needs a newer driver" in said and "optimizers" in said
+
+
+def test_template_warms_up_without_a_rehearsal_and_says_once_why(tmp_path: Path) -> None:
+    done = _run(FULL_DISK + PROGRAM, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    (said,) = [line for line in done.stderr.splitlines() if "cannot rehearse attempts" in line]
+    assert "OSError: [Errno 28] No space left on device" in said
 
 
 @pytest.mark.slow

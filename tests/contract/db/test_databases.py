@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, insert, text
 
 from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
 from podium.db.schema.sqlite_database import SqliteDatabase
+from podium.db.schema.tables import events
 from podium.db.stores import event_outbox, metrics, scheduler_lease
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.precompiled_sql_statements import DriverStatement
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, TooSlowError
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
@@ -62,10 +64,14 @@ def test_failed_transaction_writes_nothing(database: Database) -> None:
 def test_row_that_breaks_a_constraint_means_that_the_state_has_changed(database: Database) -> None:
     twice = text("INSERT INTO events (id, at, kind) VALUES (1, 1, 'written')")
     orphan = text("INSERT INTO trial_tags (trial_id, tag) VALUES (7, 'x')")
+    insert_event = DriverStatement(insert(events), ("id", "at", "kind"))
     for statements in ([twice, twice], [orphan]):
         with pytest.raises(DamagedError, match="nothing was written"), database.write() as connection:
             for statement in statements:
                 connection.execute(statement)
+    with pytest.raises(DamagedError, match="nothing was written"), database.write() as connection:
+        for _ in range(2):
+            insert_event.execute(connection, {"id": 1, "at": 1.0, "kind": "written"})
     assert kinds(database) == []
 
 
