@@ -199,7 +199,7 @@ class SeededRandomSampler(RandomSampler):
 
 @functools.lru_cache(maxsize=1000)
 def _transformed_bounds(distribution: BaseDistribution) -> tuple[float, float]:
-    """Between which Optuna samples a number uniformly."""
+    """The bounds between which Optuna samples a number uniformly, before it is transformed back."""
     low, high = _SearchSpaceTransform({"": distribution}).bounds[0].tolist()
     return low, high
 

@@ -129,6 +129,7 @@ def send_usage(channel: Channel, began_s: float) -> None:
 
 
 def started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
+    """The event that tells the slot that user code starts."""
     return Started(
         assignment.key,
         pid=os.getpid(),
@@ -141,6 +142,7 @@ def started_event(assignment: Assignment, device: torch.device, imports: ImportT
 
 
 def outcome_of(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ReportedOutcome:
+    """Run the program; its outcome, also if user code raises."""
     early, interval = trial.early_finish, trial.interval_end
     try:
         result = program(trial)
@@ -332,6 +334,7 @@ def _seed(assignment: Assignment, device: torch.device) -> None:
 
 
 def load_program(assignment: Assignment) -> Callable[[Trial], Any]:
+    """The program of the sweep as a function of the trial. Raises `UserCodeError`, and any error of its import."""
     program = assignment.program
     if program.get("function") is not None:
         sink = WandbSink()
