@@ -212,6 +212,7 @@ def _podium(
         for name in (f"n{number}" for number in range(nodes)):
             document = function_sweep(code, "work:second", run_cap=10_000, resources={"node": name})
             waiting = cluster.submit(document, folder)
+            cluster.token_of(name)  # created before: the administrator's command is not part of a join
             began = time.time()
             machines.append(cluster.join_by_command(name, slots=slots))
             joined.append(_first_report_on(cluster, waiting, machines[-1]) - began)

@@ -30,6 +30,8 @@ LIGHT = {
     "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
     "podium.ensemble.worker.control_messages": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.process_template.template_process": (*NOT_FOR_TRIALS, "torch", "ray"),
+    "podium.sweep.ray_cluster.joined_node_guardian": (*NOT_FOR_TRIALS, "torch", "ray"),  # a join waits for it
+    "podium.sweep.ray_cluster.ray_head_guardian": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
     "podium.sweep.trial_process.attempt_runner": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.inference_server": (*NOT_FOR_TRIALS, "ray"),

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.process_title import show_command
 
 _RESET = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)  # signals that the parent handles
@@ -145,7 +146,8 @@ def _become(
         os.environ.update(environment)
         show_command(" ".join(_command(module, arguments)))
         atexit._clear()  # those of the parent; below, those of the module are run
-        program = importlib.import_module(module)
+        with without_collection():
+            program = importlib.import_module(module)
         sys.argv = [str(program.__file__), *arguments]
         program.main()
         status = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 
+from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 # What the migration of the database needs; the other imports take place next to it.
@@ -24,13 +24,12 @@ def import_shared(modules: Sequence[str], is_stopping: Callable[[], bool] = lamb
     before = {name: os.environ.get(name) for name in thread_count_variables(1)}
     os.environ.update(thread_count_variables(1))  # read when a library is loaded: it starts no threads
     try:
-        for module in modules:
-            if not is_stopping():
-                _import(module)
+        with without_collection():
+            for module in modules:
+                if not is_stopping():
+                    _import(module)
     finally:
         _restore(before)
-    gc.collect()
-    gc.freeze()  # garbage collection in a component must not copy the shared memory
 
 
 def _import(module: str) -> None:

@@ -13,7 +13,6 @@ keep running; when its owner exits, all of them end.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import logging
 import os
@@ -40,6 +39,7 @@ from podium.sweep.protocol.process_template_messages import (
 )
 from podium.sweep.runtime import huge_page_collapse
 from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
@@ -317,21 +317,22 @@ def warm_up() -> None:
     Raises:
         RuntimeError: A library has started a thread, or uses a GPU.
     """
-    for name in FIRST_IMPORTS:
-        importlib.import_module(name)
-    rehearsal = importlib.import_module(REHEARSAL)
-    torch = importlib.import_module("torch")
-    import_compiler()
-    for name in LAST_IMPORTS:
-        importlib.import_module(name)
-    torch.manual_seed(0)
-    torch.zeros(1).add_(1)
-    rehearse_attempts(rehearsal.rehearse)
+    with without_collection():
+        for name in FIRST_IMPORTS:
+            importlib.import_module(name)
+        rehearsal = importlib.import_module(REHEARSAL)
+        torch = importlib.import_module("torch")
+        import_compiler()
+        for name in LAST_IMPORTS:
+            importlib.import_module(name)
+        torch.manual_seed(0)
+        torch.zeros(1).add_(1)
+        rehearse_attempts(rehearsal.rehearse)
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
     if torch.cuda.is_initialized():
         raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
-    share_memory()
+    huge_page_collapse.collapse_memory()
 
 
 def import_compiler() -> None:
@@ -355,13 +356,6 @@ def rehearse_attempts(rehearse: Callable[[], None]) -> None:
             "cannot rehearse attempts (%s: %s): each trial takes about a millisecond longer to start",
             type(error).__name__, error,
         )  # fmt: skip
-
-
-def share_memory() -> None:
-    """Prepare the memory of this process for forks: children share these pages."""
-    gc.collect()
-    huge_page_collapse.collapse_memory()
-    gc.freeze()  # garbage collection in a child must not copy them
 
 
 def main() -> None:

@@ -11,11 +11,9 @@ import sys
 from pathlib import Path
 
 from podium.sweep.ray_cluster.ray_head_guardian import guard
-from podium.sweep.ray_cluster.ray_slot_actor import NODE_ROOT
-from podium.sweep.runtime.joined_node_settings import NodeSettings
+from podium.sweep.runtime.joined_node_settings import AGENT_SOCKET, NODE_ROOT, NodeSettings
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS
-from podium.sweep.slots.attempt_files import AGENT_SOCKET
 
 
 def main() -> None:

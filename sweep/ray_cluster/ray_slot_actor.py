@@ -16,15 +16,15 @@ from podium.sweep.process_template.template_forked_process import template_socke
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
 from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
+from podium.sweep.runtime.joined_node_settings import AGENT_SOCKET, NODE_ROOT
 from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import available_cores
-from podium.sweep.slots.attempt_files import AGENT_SOCKET, AgentFiles
+from podium.sweep.slots.attempt_files import AgentFiles
 from podium.sweep.slots.slot import Slot
 from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
 
 ACTOR_PREFIX = "slot-"
-NODE_ROOT = "PODIUM_NODE_ROOT"  # the data directory of a node other than the head, in its environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from podium.sweep.process_template.template_process import WORKER_PID, close_all, receive_line, share_memory
+from podium.sweep.process_template.template_process import WORKER_PID, close_all, receive_line
 from podium.sweep.ray_cluster.ray_worker_launcher import FORKED
+from podium.sweep.runtime import huge_page_collapse
 from podium.sweep.runtime.fork_without_hooks import count_threads
+from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.process_title import name_process
 
 # Imported before the first request. Most are dependencies of Ray, and another version may not have them. Ray's worker
@@ -89,19 +91,21 @@ def run_forked(_: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
 
 def import_dependencies() -> None:
     """Import what Ray, its workers and the slot import, except for Ray itself."""
-    for name in _AHEAD:
-        with suppress(ImportError):
-            importlib.import_module(name)
+    with without_collection():
+        for name in _AHEAD:
+            with suppress(ImportError):
+                importlib.import_module(name)
 
 
 def _import_ray(environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update({**environment, _JOB: _NO_JOB})
-    for name in _IMPORTS:
-        importlib.import_module(name)
+    with without_collection():
+        for name in _IMPORTS:
+            importlib.import_module(name)
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"{threads} threads after the import of Ray; fork() would lose them")
-    share_memory()
+    huge_page_collapse.collapse_memory()
 
 
 def _receive(client: socket.socket) -> tuple[list[str], dict[str, str], list[int]]:

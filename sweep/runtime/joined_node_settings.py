@@ -11,6 +11,9 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 
 MEMBER_PORTS = (8400, 8499)  # of members of ensembles, and of the agent
+# Variables in the environment of all processes of a node.
+NODE_ROOT = "PODIUM_NODE_ROOT"  # its data directory
+AGENT_SOCKET = "PODIUM_NODE_AGENT"  # the path of the socket of its agent
 # Exit statuses of the agent, and then of the guardian.
 LEAVE = 17  # the head has asked the node to leave
 REFUSED = 18  # the head no longer accepts the token of the node

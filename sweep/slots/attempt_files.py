@@ -26,7 +26,6 @@ from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import DamagedFileError, FileStoreError
 from podium.sweep.values.failure_causes import Cause
 
-AGENT_SOCKET = "PODIUM_NODE_AGENT"  # the path of the agent's socket, in the environment of all processes of a node
 RETRY_S = 0.5
 FETCH_S = 3600.0  # for code, data and checkpoints
 SEND_S = 600.0  # for the files of an attempt that has ended

@@ -21,7 +21,6 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from podium.sweep.process_template.template_process import share_memory
 from podium.sweep.protocol.fork_server_messages import (
     AttemptExited,
     AttemptForked,
@@ -34,8 +33,10 @@ from podium.sweep.protocol.fork_server_messages import (
     encode_reply,
 )
 from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
+from podium.sweep.runtime import huge_page_collapse
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.fork_without_hooks import count_threads, fork_without_hooks
+from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import (
     become_subreaper,
@@ -235,10 +236,12 @@ class ForkServer:
 def _import_packages(names: Sequence[str]) -> None:
     """Import the packages of `program.preload`. Raises `UserCodeError` if one cannot be."""
     torch = importlib.import_module("torch")
-    for name in names:
-        _import(name, torch)
-    if names:
-        share_memory()
+    if not names:
+        return
+    with without_collection():
+        for name in names:
+            _import(name, torch)
+    huge_page_collapse.collapse_memory()
 
 
 def _import(name: str, torch: Any) -> None:
