@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
@@ -11,6 +12,7 @@ from podium.db.stores.sweeps import SweepRow
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 MAX_REMEMBERED = 1_000  # sweeps
+_CLOCKS = 0.01  # the share by which attempts may seem to overlap, as times come from different clocks
 _OF_TRIALS = attempts.join(trials, trials.c.id == attempts.c.trial_id)
 
 
@@ -19,17 +21,25 @@ class AttemptTotals:
     """Sums over the attempts of a sweep; None: no attempt has ended."""
 
     device_s: float  # of all attempts
-    ended_s: float | None  # from start to end, of those that have ended
+    busy_s: float | None  # from start to end, times devices, of those that have ended
     first_start: float | None  # of those that have ended
     last_end: float | None
     open: int  # attempts that have not ended or still hold their devices
+    used: frozenset[str] = frozenset()  # devices of its attempts, if the sweep has ended: some may have left since
 
-    def busy_share(self, devices: int) -> float | None:
-        """The share of the time of `devices` devices that was busy between the first start and the last end."""
-        if self.ended_s is None or self.first_start is None or self.last_end is None or not devices:
+    def busy_share(self, present: Collection[str]) -> float | None:
+        """The share of the time of the devices that was busy between the first start and the last end.
+
+        `present`: the ids of the devices that exist now. None if no attempt has ended, or if more was busy than these
+        have: in a sweep that runs, a node may have left.
+        """
+        devices = len({*present, *self.used})
+        if self.busy_s is None or self.first_start is None or self.last_end is None or not devices:
             return None
-        span_s = self.last_end - self.first_start
-        return self.ended_s / (span_s * devices) if span_s > 0 else None
+        whole_s = (self.last_end - self.first_start) * devices
+        if whole_s <= 0 or self.busy_s > whole_s * (1 + _CLOCKS):
+            return None
+        return min(1.0, self.busy_s / whole_s)
 
 
 class EndedTotals:
@@ -49,6 +59,7 @@ class EndedTotals:
             return known
         found = totals(connection, sweep.id, until)
         if sweep.state in TERMINAL_SWEEP_STATES and sweep.ended_at is not None and not found.open:
+            found = replace(found, used=_devices_of(connection, sweep.id))
             if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             self._known[sweep.id] = (sweep.ended_at, found)
@@ -63,14 +74,19 @@ def totals(connection: Connection, sweep_id: int, until: float) -> AttemptTotals
     ended = attempts.c.ended_at.is_not(None)
     statement = select(
         _device_s(until),
-        func.sum(attempts.c.ended_at - attempts.c.started_at),
+        func.sum((attempts.c.ended_at - attempts.c.started_at) * attempts.c.devices),
         func.min(attempts.c.started_at).filter(ended),
         func.max(attempts.c.ended_at),
         func.count().filter(attempts.c.ended_at.is_(None) | attempts.c.device_s.is_(None)),
     )
     of_sweep = statement.select_from(_OF_TRIALS).where(trials.c.sweep_id == sweep_id)
-    held_s, ended_s, first_start, last_end, held = connection.execute(of_sweep).one()
-    return AttemptTotals(float(held_s or 0.0), ended_s, first_start, last_end, open=held)
+    held_s, busy_s, first_start, last_end, held = connection.execute(of_sweep).one()
+    return AttemptTotals(float(held_s or 0.0), busy_s, first_start, last_end, open=held)
+
+
+def _devices_of(connection: Connection, sweep_id: int) -> frozenset[str]:
+    statement = select(attempts.c.device_id).select_from(_OF_TRIALS).where(trials.c.sweep_id == sweep_id).distinct()
+    return frozenset(connection.execute(statement).scalars())
 
 
 def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:

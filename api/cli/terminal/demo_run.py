@@ -166,11 +166,12 @@ def summary(figures: dict[str, Any]) -> Group:
         rows.append((name, f"{figures[f'{mode}_test_accuracy']:.4f}", f"{figures['log_loss'][mode]:.4f}"))
     low, high = figures["ensemble_minus_best_ci95"]
     gain = figures["between_graph_test_accuracy"] - best
+    busy = figures["device_busy_share"]  # None: not known
     lines = (
         f"Ensemble minus best single network: {gain:+.4f} accuracy, 95 % interval {low:+.4f} to {high:+.4f}",
         f"The two modes differ by at most {figures['max_abs_difference_between_modes']:.1e} in probability",
         f"{figures['trials_total']} trials in {figures['sweep_s']:.1f} s: {figures['trials_per_s']:.2f} a second, "
-        f"{figures['devices']} devices {100 * figures['device_busy_share']:.1f} % busy",
+        f"{figures['devices']} devices{'' if busy is None else f' {100 * busy:.1f} % busy'}",
         f"Total time: {figures['wall_s']:.1f} s",
     )
     heading = f"\nOn {figures['test_rows']:,} held-out test rows:\n"

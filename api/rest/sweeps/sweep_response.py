@@ -37,7 +37,7 @@ def view_of(service: ServiceContext, sweep_id: int, user: str) -> SweepView:
             sweep_predecessors.links_of(connection, [sweep_id])[sweep_id],
             sweep_metadata.labels_of(connection, [sweep_id], user)[sweep_id],
             description=row.description,
-            busy_share=totals.busy_share(len(devices.all_of(connection))),
+            busy_share=totals.busy_share([each.id for each in devices.all_of(connection)]),
             budget=budget,
             devices=activity.devices,
             eta_s=eta_s(row, activity, budget),

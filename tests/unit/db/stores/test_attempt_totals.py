@@ -55,8 +55,8 @@ def test_totals_include_running_attempts_in_device_seconds_only(service: Service
         assert attempt_totals.device_s(connection, sweep_id) == 9.5
         before_any = attempt_totals.totals(connection, sweep_id, AT)
         assert before_any.device_s == 9.5, "time is not negative if the clock was set back"
-    assert totals.busy_share(1) == pytest.approx(9 / 8)
-    assert totals.busy_share(2) == pytest.approx(9 / 16)
+    assert totals.busy_share(["cpu-0", "cpu-1"]) == pytest.approx(9 / 16)
+    assert totals.busy_share(["cpu-0"]) is None, "a device has left"
 
 
 def test_busy_share_needs_an_end_and_a_device(service: ServiceRig) -> None:
@@ -65,10 +65,29 @@ def test_busy_share_needs_an_end_and_a_device(service: ServiceRig) -> None:
     for attempt in (running, without_time):
         sweep_id = sweep_with(service, [attempt])
         with service.database.read() as connection:
-            assert attempt_totals.totals(connection, sweep_id, AT + 10).busy_share(1) is None
-    assert AttemptTotals(1.0, 1.0, AT, AT + 2, open=0).busy_share(0) is None
+            assert attempt_totals.totals(connection, sweep_id, AT + 10).busy_share(["cpu-0"]) is None
+    assert AttemptTotals(1.0, 1.0, AT, AT + 2, open=0).busy_share([]) is None
     with service.database.read() as connection:
         assert attempt_totals.totals(connection, 99, AT) == AttemptTotals(0.0, None, None, None, open=0)
+
+
+def test_busy_share_counts_several_devices_and_parts_of_one(service: ServiceRig) -> None:
+    sweep_id = sweep_with(service, [(0.0, 4.0, 8.0, 2.0), (4.0, 8.0, 2.0, 0.5), (4.0, 8.0, 2.0, 0.5)])
+    with service.database.read() as connection:
+        totals = attempt_totals.totals(connection, sweep_id, AT + 9)
+    assert totals.busy_share(["cpu-0", "cpu-1"]) == pytest.approx(12 / 16)
+
+
+def test_busy_share_of_an_ended_sweep_counts_devices_that_have_left(service: ServiceRig) -> None:
+    sweep_id = sweep_with(service, [(0.0, 4.0, 4.0, 1.0), (0.0, 4.0, 4.0, 1.0)])
+    with service.database.write() as connection:
+        connection.execute(update(attempts).where(attempts.c.number == 2).values(device_id="b:cpu-0"))
+    with service.database.read() as connection:
+        ended = replace(sweeps.get(connection, sweep_id), state=SweepState.FINISHED, ended_at=AT + 4)
+        totals = EndedTotals().of(connection, ended, AT + 9)
+    assert totals.used == {"cpu-0", "b:cpu-0"}
+    assert totals.busy_share(["cpu-0"]) == totals.busy_share(["cpu-0", "b:cpu-0"]) == 1.0
+    assert totals.busy_share(["cpu-0", "b:cpu-0", "b:cpu-1", "cpu-1"]) == 0.5
 
 
 def test_totals_of_an_ended_sweep_are_remembered_until_it_ends_again(service: ServiceRig) -> None:
