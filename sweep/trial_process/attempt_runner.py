@@ -175,7 +175,9 @@ def outcome_of(program: Callable[[Trial], Any], trial: Trial, assignment: Assign
     try:
         returned = early.reduced_values(None) if result is None else result
         values = returned_values(returned, assignment.objectives)
-        return ReportedOutcome(TrialState.FINISHED, values=values, message=early.reason)
+        if remark := early.remark_on(values):
+            print(f"podium: {remark}", file=sys.stderr)
+        return ReportedOutcome(TrialState.FINISHED, values=values, message=early.reason, remark=remark[:MAX_MESSAGE])
     except BadReportError as error:
         return _failed(error, assignment)
 
@@ -209,7 +211,9 @@ def with_unused(outcome: ReportedOutcome, trial: Trial) -> ReportedOutcome:
         return outcome
     remark = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
     print(f"podium: {remark}", file=sys.stderr)
-    return replace(outcome, remark=remark[:MAX_MESSAGE]) if outcome.state in COUNTED_TRIAL_STATES else outcome
+    if outcome.state not in COUNTED_TRIAL_STATES:
+        return outcome
+    return replace(outcome, remark="; ".join(filter(None, (outcome.remark, remark)))[:MAX_MESSAGE])
 
 
 def _with_constraints(

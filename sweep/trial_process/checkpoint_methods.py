@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import directory_checkpoints
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.interval_end import IntervalEnd
+from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.values.attempt_assignment import Assignment, Params
 from podium.sweep.values.errors import UserCodeError
 
@@ -24,6 +26,7 @@ class CheckpointMethods:
 
     _assignment: Assignment
     directory: AttemptDirectory
+    early_finish: EarlyFinish
     interval_end: IntervalEnd
 
     def save_checkpoint(
@@ -38,7 +41,8 @@ class CheckpointMethods:
         When this attempt is lost, the next attempt of the trial loads it with `resume()`. A checkpoint has the weights,
         the state of the optimizer, and the states of Python's, numpy's and torch's random number generators. `extra`
         may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
-        are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`.
+        are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`. Report before you save:
+        the reports so far are part of the checkpoint, and count in the attempt that continues from it.
 
         In a population (`method: {type: pbt, …}`), the attempt ends here if the last step of its interval was reported:
         see `ends_interval`.
@@ -47,7 +51,13 @@ class CheckpointMethods:
         from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
 
         trial_checkpoints.save(
-            self.directory.checkpoint, model, optimizer=optimizer, epoch=epoch, extra=extra, owner=self._identity()
+            self.directory.checkpoint,
+            model,
+            optimizer=optimizer,
+            epoch=epoch,
+            extra=extra,
+            owner=self._identity(),
+            reported=self.early_finish.state(),
         )
         self.interval_end.saved(int(epoch))
 
@@ -61,6 +71,9 @@ class CheckpointMethods:
     def resume(self) -> Checkpoint | None:
         """The newest checkpoint of an earlier attempt of this trial; None if there is none.
 
+        If it is of the last epoch, nothing is left to train: return nothing, so that the reports before it count, or
+        compute the value after the loop.
+
         In a population (`method: {type: pbt, …}`), it may be the checkpoint of another trial, and the parameters
         of this trial may have changed: then `load_into` keeps the hyperparameters of the given optimizer.
 
@@ -73,12 +86,21 @@ class CheckpointMethods:
 
         own = trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity(), self._first_attempt)
         start = self.interval_end.resume(self.directory)
+        if own is not None:
+            self.early_finish.restore(own.reported)
         return trial_checkpoints.of_interval(start, self._planned()) if own is None and start is not None else own
 
-    def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
-        """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
+    def save_checkpoint_folder(
+        self, source: Path, iteration: int, report: tuple[int, Mapping[str, float]] | None = None
+    ) -> CheckpointFolder:
+        """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does.
+
+        `report`: the step and the metrics that are reported next, if the checkpoint is of these.
+        """
         self._check_saves("save_checkpoint_folder")
-        saved = directory_checkpoints.save(source, self.directory, iteration, self._identity())
+        saved = directory_checkpoints.save(
+            source, self.directory, iteration, owner=self._identity(), reported=self.early_finish.state(report)
+        )
         self.interval_end.saved(of_next_report=True)
         return saved
 
@@ -88,6 +110,8 @@ class CheckpointMethods:
             self.directory, self._assignment.attempt, self._identity(), self._first_attempt
         )
         start = self.interval_end.resume(self.directory)
+        if own is not None:
+            self.early_finish.restore(own.reported)
         return directory_checkpoints.of_interval(start) if own is None and start is not None else own
 
     def resume_interval_folder(self) -> Path | None:

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.values.errors import UserCodeError
@@ -24,9 +25,16 @@ class CheckpointFolder:
     path: Path  # of the content that the user's code wrote
     iteration: int  # number of reports before it
     owner: str  # the trial that saved it
+    reported: Mapping[str, Any] | None = None  # the reports before it, as `EarlyFinish.state` describes them
 
 
-def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) -> CheckpointFolder:
+def save(
+    source: Path,
+    directory: AttemptDirectory,
+    iteration: int,
+    owner: str,
+    reported: Mapping[str, Any] | None = None,
+) -> CheckpointFolder:
     """Copy a folder into the folder of the attempt atomically; replaces the previous checkpoint. Raises `OSError`."""
     folder = directory.checkpoint_folders
     folder.mkdir(exist_ok=True)
@@ -35,7 +43,8 @@ def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) 
     temporary = folder / f".{number}.tmp"
     try:
         shutil.copytree(source, temporary / _DATA)
-        (temporary / _METADATA).write_text(json.dumps({"iteration": iteration, "owner": owner}))
+        facts = {"iteration": iteration, "owner": owner, "reported": reported}
+        (temporary / _METADATA).write_text(json.dumps(facts))
         _sync(temporary)
         temporary.rename(folder / str(number))
     except BaseException:
@@ -44,7 +53,7 @@ def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) 
     _sync_one(folder)
     for older in before:
         shutil.rmtree(folder / str(older), ignore_errors=True)
-    return CheckpointFolder(folder / str(number) / _DATA, iteration, owner)
+    return CheckpointFolder(folder / str(number) / _DATA, iteration, owner, reported)
 
 
 def newest(directory: AttemptDirectory, attempt: int, owner: str, first: int = 1) -> CheckpointFolder | None:
@@ -74,7 +83,9 @@ def _complete(directory: AttemptDirectory) -> Iterator[CheckpointFolder]:
         folder = directory.checkpoint_folders / str(number)
         try:
             facts = json.loads((folder / _METADATA).read_text())
-            found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
+            found = CheckpointFolder(
+                folder / _DATA, int(facts["iteration"]), str(facts["owner"]), facts.get("reported")
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             print(f"podium: skipping the checkpoint of attempt {directory.root.name}: {error}", file=sys.stderr)
             continue

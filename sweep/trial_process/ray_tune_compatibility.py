@@ -95,10 +95,10 @@ class TuneSession:
         if not isinstance(metrics, Mapping):
             raise BadReportError(f"tune.report({metrics!r:.100}): expected a dict of metrics by name: {{'loss': 0.5}}")
         self._iteration += 1
-        if checkpoint is not None:
-            self._save_checkpoint(trial, checkpoint)
         numbers = dict(_flat(metrics))
         self._step = self._next_step(metrics)
+        if checkpoint is not None:
+            self._save_checkpoint(trial, checkpoint, (self._step, numbers))
         self.last |= numbers
         others = {name: value for name, value in numbers.items() if name != trial.metric}
         others |= {
@@ -122,12 +122,12 @@ class TuneSession:
             return named
         return max(self._iteration, self._step + 1)
 
-    def _save_checkpoint(self, trial: Trial, checkpoint: Any) -> None:
+    def _save_checkpoint(self, trial: Trial, checkpoint: Any, report: tuple[int, Mapping[str, float]]) -> None:
         if _is_local(checkpoint):
-            saved = trial.save_checkpoint_folder(Path(checkpoint.path), self._iteration)
+            saved = trial.save_checkpoint_folder(Path(checkpoint.path), self._iteration, report)
         else:
             with tempfile.TemporaryDirectory() as folder:
-                saved = trial.save_checkpoint_folder(Path(checkpoint.to_directory(folder)), self._iteration)
+                saved = trial.save_checkpoint_folder(Path(checkpoint.to_directory(folder)), self._iteration, report)
         self._checkpoint = _checkpoint(saved.path)
 
     @property

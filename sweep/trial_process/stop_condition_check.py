@@ -28,12 +28,13 @@ class EarlyFinish:
         self._send = send
         self._flush = flush
         self._stop = assignment.stop
-        self._reported = ReportedValues(assignment.objectives, assignment.objective)
-        if (begin := assignment.interval) is not None and begin.after_step is not None and begin.value is not None:
-            self._reported.record(begin.after_step, {assignment.metric: begin.value})  # it may have no further step
+        self._assignment = assignment
+        self._reported = self._without_reports()
+        self._continued_at: int | None = None  # the last step that was reported before the checkpoint
         self._rule = assignment.objective
         self._limits = assignment.limits
         self._reported_counters: set[str] = set()  # counters of `stop` that the trial reports itself
+        self._has_reported = False  # in this attempt
         self._steps = 0  # number of different steps
         self._last_step = -1
         self._met_at: int | None = None  # the step at which a condition was met
@@ -54,6 +55,9 @@ class EarlyFinish:
 
     def record(self, step: int, values: Mapping[str, float]) -> None:
         """To be called after a report. Raises `TrialStopped` if a condition is met and the step has all objectives."""
+        if self._continued_at is not None and step < self._continued_at and self._names_objective(values):
+            self._forget()
+        self._has_reported = True
         if step > self._last_step:
             self._steps, self._last_step = self._steps + 1, step
         self._reported.record(step, values)
@@ -61,6 +65,61 @@ class EarlyFinish:
             self._met_at, self.reason = step, reason
         if self._met_at is not None and self._reported.complete_at(self._met_at):
             self._end()
+
+    # Reports before a checkpoint, from which a later attempt continues.
+
+    def state(self, report: tuple[int, Mapping[str, float]] | None = None) -> dict[str, Any]:
+        """What a checkpoint has about the reports so far. `report`: the step and the values that follow, included."""
+        reported, steps = self._reported, self._steps
+        if report is not None:
+            reported = self._without_reports()
+            reported.restore(self._reported.state())
+            reported.record(*report)
+            steps += report[0] > self._last_step
+        return {**reported.state(), "count": steps}
+
+    def restore(self, state: Mapping[str, Any] | None) -> None:
+        """The program continues from a checkpoint: the reports before it count, unless it has reported already.
+
+        A report of an earlier step than the last of these shows that the program has started again: then they do not
+        count. `state`: None if the checkpoint has none.
+        """
+        if state is None or self._has_reported:
+            return
+        self._reported.restore(state)
+        self._continued_at = self._last_step = self._reported.last_step
+        self._steps = state["count"]
+
+    def remark_on(self, values: tuple[float, ...]) -> str:
+        """A remark on the returned values of an attempt that continued and reported nothing, if others were reported.
+
+        It continued after the last epoch, so its loop had nothing to do: the values may be those with which variables
+        were initialized. The built-in loop computes its result from the checkpoint.
+        """
+        before = self._reported.values
+        if self._continued_at is None or self._has_reported or not self._raises or before in (None, values):
+            return ""
+        returned, reported = (", ".join(f"{value:g}" for value in each) for each in (values, before or ()))
+        return (
+            f"continued after step {self._continued_at}, reported nothing, and returned {returned}, while {reported} "
+            "was reported before: return nothing, or compute the value after the training loop"
+        )
+
+    def _without_reports(self) -> ReportedValues:
+        """No reports, except for that before the first of an interval, which may have no further step."""
+        found = ReportedValues(self._assignment.objectives, self._assignment.objective)
+        begin = self._assignment.interval
+        if begin is not None and begin.after_step is not None and begin.value is not None:
+            found.record(begin.after_step, {self._assignment.metric: begin.value})
+        return found
+
+    def _names_objective(self, values: Mapping[str, float]) -> bool:
+        return any(name in values for name in self._assignment.objectives)
+
+    def _forget(self) -> None:
+        self._reported = self._without_reports()
+        self._continued_at = None
+        self._steps, self._last_step = 0, -1
 
     def reduced_values(self, last: Any) -> Any:
         """The result of a program that returned None or its last report, by the rule of `objective`."""

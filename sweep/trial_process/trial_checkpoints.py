@@ -11,7 +11,7 @@ import random
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,12 @@ class Checkpoint:
         """The trial that saved it."""
         return str(self._state["owner"])
 
+    @property
+    def reported(self) -> dict[str, Any] | None:
+        """The reports before it, as `EarlyFinish.state` describes them; None in a file of an earlier version."""
+        found: dict[str, Any] | None = self._state.get("reported")
+        return found
+
     def load_into(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Restore the weights, the optimizer, and the states of Python's, numpy's and torch's random generators.
 
@@ -64,8 +70,9 @@ def save(
     epoch: int,
     extra: Any = None,
     owner: str = "",
+    reported: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint to `path` atomically. `owner` identifies the trial."""
+    """Write a checkpoint to `path` atomically. `owner` identifies the trial; `reported`: the reports before it."""
     state = {
         "owner": owner,
         "model": dict(model.state_dict()),
@@ -73,6 +80,7 @@ def save(
         "chance": _rng_states(),
         "epoch": int(epoch),
         "extra": extra,
+        "reported": None if reported is None else dict(reported),
     }
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(to_plain(state, tensors))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 LAST, MIN, MAX = "last", "min", "max"
 
@@ -31,6 +32,25 @@ class ReportedValues:
             self._chosen |= {name: value for name, value in own.items() if name != first}
         else:
             self._chosen = own | self._chosen
+
+    @property
+    def last_step(self) -> int:
+        """The last step with a value of an objective; -1 before the first one."""
+        return max(self._steps.values(), default=-1)
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint: plain values from which `restore` continues."""
+        return {
+            "last": dict(self._last),
+            "steps": dict(self._steps),
+            "chosen": dict(self._chosen),
+            "chosen_step": self._chosen_step,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from the state of an earlier attempt with the same objectives and rule."""
+        self._last, self._steps, self._chosen = dict(state["last"]), dict(state["steps"]), dict(state["chosen"])
+        self._chosen_step = state["chosen_step"]
 
     def complete_at(self, step: int) -> bool:
         """Whether each objective has a value of this step or a later one."""

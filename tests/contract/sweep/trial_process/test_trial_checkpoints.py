@@ -150,3 +150,11 @@ def test_long_epochs_are_each_followed_by_a_checkpoint() -> None:
         clock.now += 60.0
         interval.save_if_due(lambda epoch=epoch: epochs.append(epoch))  # type: ignore[misc]
     assert epochs == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "reported", [None, {"last": {"loss": 0.5}, "steps": {"loss": 3}, "chosen": {}, "chosen_step": None, "count": 4}]
+)
+def test_reports_before_a_checkpoint_are_part_of_it(tmp_path: Path, reported: dict[str, Any] | None) -> None:
+    trial_checkpoints.save(tmp_path / "checkpoint", _training()[0], None, 3, reported=reported)
+    assert trial_checkpoints.load(tmp_path / "checkpoint").reported == reported
