@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from podium.db.schema.tables import attempts, trials
+from podium.db.schema.tables import attempt_ranks, attempts, trials
 from podium.db.stores.sweeps import SweepRow
+from podium.sweep.values.device import shared_id
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 MAX_REMEMBERED = 1_000  # sweeps
@@ -21,19 +22,19 @@ class AttemptTotals:
     """Sums over the attempts of a sweep; None: no attempt has ended."""
 
     device_s: float  # of all attempts
-    busy_s: float | None  # from start to end, times devices, of those that have ended
+    busy_s: float | None  # from start to end, times devices or the share of one, of those that have ended
     first_start: float | None  # of those that have ended
     last_end: float | None
     open: int  # attempts that have not ended or still hold their devices
-    used: frozenset[str] = frozenset()  # devices of its attempts, if the sweep has ended: some may have left since
+    used: frozenset[str] = frozenset()  # slots of its attempts, if the sweep has ended: some may have left since
 
     def busy_share(self, present: Collection[str]) -> float | None:
         """The share of the time of the devices that was busy between the first start and the last end.
 
-        `present`: the ids of the devices that exist now. None if no attempt has ended, or if more was busy than these
+        `present`: the ids of the slots that exist now. None if no attempt has ended, or if more was busy than these
         have: in a sweep that runs, a node may have left.
         """
-        devices = len({*present, *self.used})
+        devices = len({shared_id(each) for each in (*present, *self.used)})
         if self.busy_s is None or self.first_start is None or self.last_end is None or not devices:
             return None
         whole_s = (self.last_end - self.first_start) * devices
@@ -59,7 +60,7 @@ class EndedTotals:
             return known
         found = totals(connection, sweep.id, until)
         if sweep.state in TERMINAL_SWEEP_STATES and sweep.ended_at is not None and not found.open:
-            found = replace(found, used=_devices_of(connection, sweep.id))
+            found = replace(found, used=_slots_of(connection, sweep.id))
             if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             self._known[sweep.id] = (sweep.ended_at, found)
@@ -84,9 +85,12 @@ def totals(connection: Connection, sweep_id: int, until: float) -> AttemptTotals
     return AttemptTotals(float(held_s or 0.0), busy_s, first_start, last_end, open=held)
 
 
-def _devices_of(connection: Connection, sweep_id: int) -> frozenset[str]:
-    statement = select(attempts.c.device_id).select_from(_OF_TRIALS).where(trials.c.sweep_id == sweep_id).distinct()
-    return frozenset(connection.execute(statement).scalars())
+def _slots_of(connection: Connection, sweep_id: int) -> frozenset[str]:
+    """The ids of the slots of all attempts, with those of all ranks."""
+    first = select(attempts.c.device_id).select_from(_OF_TRIALS).where(trials.c.sweep_id == sweep_id)
+    of_ranks = attempt_ranks.join(trials, trials.c.id == attempt_ranks.c.trial_id)
+    ranks = select(attempt_ranks.c.device_id).select_from(of_ranks).where(trials.c.sweep_id == sweep_id)
+    return frozenset(connection.execute(first.union(ranks)).scalars())
 
 
 def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:

@@ -1,4 +1,4 @@
-"""Collects garbage less often than Python by default, since others wait for it; every process but trials."""
+"""Collects garbage less often than Python by default, and not during imports; services, and processes that fork."""
 
 from __future__ import annotations
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import directory_checkpoints
 from podium.sweep.trial_process.directory_checkpoints import CheckpointFolder
 from podium.sweep.trial_process.interval_end import IntervalEnd
+from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.stop_condition_check import EarlyFinish
 from podium.sweep.values.attempt_assignment import Assignment, Params
+from podium.sweep.values.constraints_and_user_attributes import TrialAttributes
 from podium.sweep.values.errors import UserCodeError
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ class CheckpointMethods:
     """The part of `Trial` for checkpoints."""
 
     _assignment: Assignment
+    _attrs: TrialAttributes
+    _channel: Channel
     directory: AttemptDirectory
     early_finish: EarlyFinish
     interval_end: IntervalEnd
@@ -42,7 +47,8 @@ class CheckpointMethods:
         the state of the optimizer, and the states of Python's, numpy's and torch's random number generators. `extra`
         may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
         are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`. Report before you save:
-        the reports so far are part of the checkpoint, and count in the attempt that continues from it.
+        the reports, constraints and user attributes so far are part of the checkpoint, and count in the attempt that
+        continues from it.
 
         In a population (`method: {type: pbt, …}`), the attempt ends here if the last step of its interval was reported:
         see `ends_interval`.
@@ -57,7 +63,7 @@ class CheckpointMethods:
             epoch=epoch,
             extra=extra,
             owner=self._identity(),
-            reported=self.early_finish.state(),
+            progress=self._progress(),
         )
         self.interval_end.saved(int(epoch))
 
@@ -87,7 +93,7 @@ class CheckpointMethods:
         own = trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity(), self._first_attempt)
         start = self.interval_end.resume(self.directory)
         if own is not None:
-            self.early_finish.restore(own.reported)
+            self._continue(own.progress)
         return trial_checkpoints.of_interval(start, self._planned()) if own is None and start is not None else own
 
     def save_checkpoint_folder(
@@ -99,7 +105,7 @@ class CheckpointMethods:
         """
         self._check_saves("save_checkpoint_folder")
         saved = directory_checkpoints.save(
-            source, self.directory, iteration, owner=self._identity(), reported=self.early_finish.state(report)
+            source, self.directory, iteration, owner=self._identity(), progress=self._progress(report)
         )
         self.interval_end.saved(of_next_report=True)
         return saved
@@ -111,7 +117,7 @@ class CheckpointMethods:
         )
         start = self.interval_end.resume(self.directory)
         if own is not None:
-            self.early_finish.restore(own.reported)
+            self._continue(own.progress)
         return directory_checkpoints.of_interval(start) if own is None and start is not None else own
 
     def resume_interval_folder(self) -> Path | None:
@@ -121,6 +127,28 @@ class CheckpointMethods:
         """
         start = self.interval_end.resume(self.directory)
         return None if start is None else directory_checkpoints.of_interval(start).path
+
+    def _progress(self, report: tuple[int, Mapping[str, float]] | None = None) -> dict[str, Any]:
+        """What the attempt that continues from a checkpoint has from the start. `report`: that which follows."""
+        reports = self.early_finish.state(report)
+        attrs = {"constraints": dict(self._attrs.constraints), "user_attrs": dict(self._attrs.user_attrs)}
+        return {"reports": reports, **attrs}
+
+    def _continue(self, progress: Mapping[str, Any] | None) -> None:
+        """The program continues from a checkpoint; what this attempt has set already takes precedence."""
+        if progress is None:
+            return
+        self.early_finish.restore(progress["reports"])
+        if self._assignment.rank > 0:
+            return
+        constraints = {**progress["constraints"], **self._attrs.constraints}
+        user_attrs = {**progress["user_attrs"], **self._attrs.user_attrs}
+        for name, value in constraints.items():
+            self._attrs.set_constraint(name, value)
+        for key, value in user_attrs.items():
+            self._attrs.set_user_attr(key, value)
+        if constraints or user_attrs:
+            self._channel.send(AttrsReported(constraints=constraints, user_attrs=user_attrs))
 
     def _check_saves(self, method: str) -> None:
         """Raises `UserCodeError` in a rank above 0, whose file would replace that of rank 0."""

@@ -25,7 +25,7 @@ class CheckpointFolder:
     path: Path  # of the content that the user's code wrote
     iteration: int  # number of reports before it
     owner: str  # the trial that saved it
-    reported: Mapping[str, Any] | None = None  # the reports before it, as `EarlyFinish.state` describes them
+    progress: Mapping[str, Any] | None = None  # the reports, constraints and user attributes before it
 
 
 def save(
@@ -33,7 +33,7 @@ def save(
     directory: AttemptDirectory,
     iteration: int,
     owner: str,
-    reported: Mapping[str, Any] | None = None,
+    progress: Mapping[str, Any] | None = None,
 ) -> CheckpointFolder:
     """Copy a folder into the folder of the attempt atomically; replaces the previous checkpoint. Raises `OSError`."""
     folder = directory.checkpoint_folders
@@ -43,7 +43,7 @@ def save(
     temporary = folder / f".{number}.tmp"
     try:
         shutil.copytree(source, temporary / _DATA)
-        facts = {"iteration": iteration, "owner": owner, "reported": reported}
+        facts = {"iteration": iteration, "owner": owner, "progress": progress}
         (temporary / _METADATA).write_text(json.dumps(facts))
         _sync(temporary)
         temporary.rename(folder / str(number))
@@ -53,7 +53,7 @@ def save(
     _sync_one(folder)
     for older in before:
         shutil.rmtree(folder / str(older), ignore_errors=True)
-    return CheckpointFolder(folder / str(number) / _DATA, iteration, owner, reported)
+    return CheckpointFolder(folder / str(number) / _DATA, iteration, owner, progress)
 
 
 def newest(directory: AttemptDirectory, attempt: int, owner: str, first: int = 1) -> CheckpointFolder | None:
@@ -84,7 +84,7 @@ def _complete(directory: AttemptDirectory) -> Iterator[CheckpointFolder]:
         try:
             facts = json.loads((folder / _METADATA).read_text())
             found = CheckpointFolder(
-                folder / _DATA, int(facts["iteration"]), str(facts["owner"]), facts.get("reported")
+                folder / _DATA, int(facts["iteration"]), str(facts["owner"]), facts.get("progress")
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             print(f"podium: skipping the checkpoint of attempt {directory.root.name}: {error}", file=sys.stderr)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podium.sweep.protocol.trial_messages import TrialMessage
@@ -34,7 +35,7 @@ class EarlyFinish:
         self._rule = assignment.objective
         self._limits = assignment.limits
         self._reported_counters: set[str] = set()  # counters of `stop` that the trial reports itself
-        self._has_reported = False  # in this attempt
+        self._has_reported = False  # an objective, in this attempt
         self._steps = 0  # number of different steps
         self._last_step = -1
         self._met_at: int | None = None  # the step at which a condition was met
@@ -55,9 +56,10 @@ class EarlyFinish:
 
     def record(self, step: int, values: Mapping[str, float]) -> None:
         """To be called after a report. Raises `TrialStopped` if a condition is met and the step has all objectives."""
-        if self._continued_at is not None and step < self._continued_at and self._names_objective(values):
-            self._forget()
-        self._has_reported = True
+        if not self._has_reported and any(name in values for name in self._assignment.objectives):
+            self._has_reported = True
+            if self._continued_at is not None and self._reported.precedes(step, values):
+                self._forget()
         if step > self._last_step:
             self._steps, self._last_step = self._steps + 1, step
         self._reported.record(step, values)
@@ -70,25 +72,26 @@ class EarlyFinish:
 
     def state(self, report: tuple[int, Mapping[str, float]] | None = None) -> dict[str, Any]:
         """What a checkpoint has about the reports so far. `report`: the step and the values that follow, included."""
-        reported, steps = self._reported, self._steps
+        reported, steps, last_step = self._reported, self._steps, self._last_step
         if report is not None:
             reported = self._without_reports()
             reported.restore(self._reported.state())
-            reported.record(*report)
-            steps += report[0] > self._last_step
-        return {**reported.state(), "count": steps}
+            step, values = int(report[0]), {str(name): float(value) for name, value in report[1].items()}
+            reported.record(step, values)
+            steps, last_step = steps + (step > last_step), max(step, last_step)
+        return {"reported": reported.state(), "steps": steps, "last_step": last_step}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """The program continues from a checkpoint: the reports before it count, unless it has reported already.
 
-        A report of an earlier step than the last of these shows that the program has started again: then they do not
-        count. `state`: None if the checkpoint has none.
+        If the first report is of an earlier step than the last of these, the program has started again: then they do
+        not count. `state`: None if the checkpoint has none.
         """
         if state is None or self._has_reported:
             return
-        self._reported.restore(state)
-        self._continued_at = self._last_step = self._reported.last_step
-        self._steps = state["count"]
+        self._reported.restore(state["reported"])
+        self._continued_at = self._reported.last_step
+        self._steps, self._last_step = state["steps"], state["last_step"]
 
     def remark_on(self, values: tuple[float, ...]) -> str:
         """A remark on the returned values of an attempt that continued and reported nothing, if others were reported.
@@ -97,12 +100,14 @@ class EarlyFinish:
         were initialized. The built-in loop computes its result from the checkpoint.
         """
         before = self._reported.values
-        if self._continued_at is None or self._has_reported or not self._raises or before in (None, values):
+        if self._continued_at is None or self._has_reported or not self._raises or before is None:
             return ""
-        returned, reported = (", ".join(f"{value:g}" for value in each) for each in (values, before or ()))
+        if any(_are_close(values, each) for each in (before, self._reported.last_values or before)):
+            return ""
+        returned, reported = (", ".join(f"{value:.6g}" for value in each) for each in (values, before))
         return (
             f"continued after step {self._continued_at}, reported nothing, and returned {returned}, while {reported} "
-            "was reported before: return nothing, or compute the value after the training loop"
+            "was reported before: if the training loop sets the value, return nothing, or compute it after the loop"
         )
 
     def _without_reports(self) -> ReportedValues:
@@ -112,9 +117,6 @@ class EarlyFinish:
         if begin is not None and begin.after_step is not None and begin.value is not None:
             found.record(begin.after_step, {self._assignment.metric: begin.value})
         return found
-
-    def _names_objective(self, values: Mapping[str, float]) -> bool:
-        return any(name in values for name in self._assignment.objectives)
 
     def _forget(self) -> None:
         self._reported = self._without_reports()
@@ -126,9 +128,9 @@ class EarlyFinish:
         found = self._reported.by_name
         if last is None:
             return found or None
-        if self._rule == "last" or not found:
-            return last
-        return {**last, **found} if isinstance(last, Mapping) else found
+        if not isinstance(last, Mapping):
+            return last if self._rule == "last" or not found else found
+        return {**found, **last} if self._rule == "last" else {**last, **found}
 
     def outcome(self) -> ReportedOutcome:
         """The outcome of a trial that ended early. Raises `BadReportError` without a value."""
@@ -195,3 +197,8 @@ class EarlyFinish:
             self.send_value(self.reason)
             self.decided = True
             raise TrialStopped(self.reason)
+
+
+def _are_close(values: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether a computation again may have given these values instead of the others."""
+    return all(math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-9) for one, other in zip(values, others, strict=True))

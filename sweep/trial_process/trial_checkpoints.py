@@ -43,9 +43,9 @@ class Checkpoint:
         return str(self._state["owner"])
 
     @property
-    def reported(self) -> dict[str, Any] | None:
-        """The reports before it, as `EarlyFinish.state` describes them; None in a file of an earlier version."""
-        found: dict[str, Any] | None = self._state.get("reported")
+    def progress(self) -> dict[str, Any] | None:
+        """The reports, constraints and user attributes before it; None in a file of an earlier version."""
+        found: dict[str, Any] | None = self._state.get("progress")
         return found
 
     def load_into(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
@@ -70,9 +70,9 @@ def save(
     epoch: int,
     extra: Any = None,
     owner: str = "",
-    reported: Mapping[str, Any] | None = None,
+    progress: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint to `path` atomically. `owner` identifies the trial; `reported`: the reports before it."""
+    """Write a checkpoint to `path` atomically. `owner` identifies the trial; `progress`: see `Checkpoint`."""
     state = {
         "owner": owner,
         "model": dict(model.state_dict()),
@@ -80,7 +80,7 @@ def save(
         "chance": _rng_states(),
         "epoch": int(epoch),
         "extra": extra,
-        "reported": None if reported is None else dict(reported),
+        "progress": None if progress is None else dict(progress),
     }
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(to_plain(state, tensors))

@@ -38,6 +38,10 @@ class ReportedValues:
         """The last step with a value of an objective; -1 before the first one."""
         return max(self._steps.values(), default=-1)
 
+    def precedes(self, step: int, values: Mapping[str, float]) -> bool:
+        """Whether these are of an earlier step than the last value of the same objective."""
+        return any(step < self._steps.get(name, -1) for name in self._objectives if name in values)
+
     def state(self) -> dict[str, Any]:
         """For a checkpoint: plain values from which `restore` continues."""
         return {
@@ -64,7 +68,14 @@ class ReportedValues:
     @property
     def values(self) -> tuple[float, ...] | None:
         """The result for each objective, in order; None while one is missing."""
-        found = self.by_name
+        return self._in_order(self.by_name)
+
+    @property
+    def last_values(self) -> tuple[float, ...] | None:
+        """The last value of each objective, in order; None while one is missing."""
+        return self._in_order(self._last)
+
+    def _in_order(self, found: Mapping[str, float]) -> tuple[float, ...] | None:
         return tuple(found[name] for name in self._objectives) if len(found) == len(self._objectives) else None
 
     def _is_better(self, value: float) -> bool:

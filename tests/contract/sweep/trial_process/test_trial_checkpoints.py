@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import torch
 
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.trial_process import trial_checkpoints
+from podium.sweep.trial_process.slot_channel import Channel
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.attempt_assignment import Assignment
 from podium.sweep.values.errors import UserCodeError
 
 
@@ -152,9 +156,33 @@ def test_long_epochs_are_each_followed_by_a_checkpoint() -> None:
     assert epochs == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    "reported", [None, {"last": {"loss": 0.5}, "steps": {"loss": 3}, "chosen": {}, "chosen_step": None, "count": 4}]
-)
-def test_reports_before_a_checkpoint_are_part_of_it(tmp_path: Path, reported: dict[str, Any] | None) -> None:
-    trial_checkpoints.save(tmp_path / "checkpoint", _training()[0], None, 3, reported=reported)
-    assert trial_checkpoints.load(tmp_path / "checkpoint").reported == reported
+def test_attempt_that_continues_has_the_reports_before_the_checkpoint(tmp_path: Path) -> None:
+    """The documented pair of methods: `trial.save_checkpoint` and `trial.resume`."""
+
+    def trial(attempt: int) -> Trial:
+        assignment = Assignment(
+            sweep_id=1, trial_id=1, number=0, attempt=attempt, params={}, seed=0, metric="loss", program={}, split={},
+            directory=str(tmp_path / str(attempt)), data_cache=str(tmp_path), objective="min",
+        )  # fmt: skip
+        made = Trial(assignment, Channel(ours), torch.device("cpu"))
+        made.directory.prepare()
+        return made
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        first = trial(1)
+        for epoch, loss in enumerate((0.25, 0.5)):
+            first.report(loss, epoch)
+            first.set_constraint("size", 3.0)
+            first.save_checkpoint(_training()[0], None, epoch, extra={"a": 1})
+        second = trial(2)
+        found = second.resume()
+        assert found is not None and (found.epoch, found.extra) == (1, {"a": 1})
+        assert second.early_finish.values == (0.25,)
+        assert second.constraints == {"size": 3.0}
+
+
+def test_checkpoint_of_an_earlier_version_has_no_progress(tmp_path: Path) -> None:
+    trial_checkpoints.save(tmp_path / "checkpoint", _training()[0], None, 3)
+    assert trial_checkpoints.load(tmp_path / "checkpoint").progress is None
+    assert trial_checkpoints.Checkpoint(3, None, {"owner": "me"}).progress is None

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, update
+from sqlalchemy import event, insert, select, update
 from sqlalchemy.engine import Engine
 
-from podium.db.schema.tables import attempts
+from podium.db.schema.tables import attempt_ranks, attempts
 from podium.db.stores import attempt_totals, sweeps
 from podium.db.stores.attempt_totals import AttemptTotals, EndedTotals
 from podium.sweep.values.states import SweepState
@@ -75,7 +75,8 @@ def test_busy_share_counts_several_devices_and_parts_of_one(service: ServiceRig)
     sweep_id = sweep_with(service, [(0.0, 4.0, 8.0, 2.0), (4.0, 8.0, 2.0, 0.5), (4.0, 8.0, 2.0, 0.5)])
     with service.database.read() as connection:
         totals = attempt_totals.totals(connection, sweep_id, AT + 9)
-    assert totals.busy_share(["cpu-0", "cpu-1"]) == pytest.approx(12 / 16)
+    slots = ["cpu-0", "cpu-0.1", "cpu-1", "cpu-1.1"]
+    assert totals.busy_share(slots) == pytest.approx(12 / 16)
 
 
 def test_busy_share_of_an_ended_sweep_counts_devices_that_have_left(service: ServiceRig) -> None:
@@ -88,6 +89,22 @@ def test_busy_share_of_an_ended_sweep_counts_devices_that_have_left(service: Ser
     assert totals.used == {"cpu-0", "b:cpu-0"}
     assert totals.busy_share(["cpu-0"]) == totals.busy_share(["cpu-0", "b:cpu-0"]) == 1.0
     assert totals.busy_share(["cpu-0", "b:cpu-0", "b:cpu-1", "cpu-1"]) == 0.5
+
+
+def test_busy_share_of_an_ended_sweep_counts_the_devices_of_all_ranks(service: ServiceRig) -> None:
+    sweep_id = sweep_with(service, [(0.0, 4.0, 16.0, 4.0)])
+    with service.database.write() as connection:
+        trial_id = connection.execute(select(attempts.c.trial_id).where(attempts.c.devices == 4.0)).scalar_one()
+        ranks = [
+            {"trial_id": trial_id, "number": 1, "rank": rank, "device_id": f"b:gpu-{rank}", "started_at": AT}
+            for rank in range(4)
+        ]
+        connection.execute(update(attempts).where(attempts.c.devices == 4.0).values(device_id="b:gpu-0"))
+        connection.execute(insert(attempt_ranks), ranks)
+    with service.database.read() as connection:
+        ended = replace(sweeps.get(connection, sweep_id), state=SweepState.FINISHED, ended_at=AT + 4)
+        totals = EndedTotals().of(connection, ended, AT + 9)
+    assert totals.busy_share([f"cpu-{position}" for position in range(4)]) == 0.5
 
 
 def test_totals_of_an_ended_sweep_are_remembered_until_it_ends_again(service: ServiceRig) -> None:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from podium.sweep.protocol.trial_messages import AttrsReported, parse_from_trial
 from podium.sweep.trial_process.attempt_runner import outcome_of
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.attempt_assignment import Assignment
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.states import TrialState
 
@@ -42,6 +44,14 @@ class RepeatedTrial:
         trial = Trial(assignment, Channel(ours), cast(Any, "cpu"))  # no tensor is created
         trial.directory.prepare()
         return outcome_of(program, trial, assignment)
+
+    def sent(self) -> list[AttrsReported]:
+        """The attributes that the last attempt has sent."""
+        ours, theirs = self._sockets[-2:]
+        ours.shutdown(socket.SHUT_WR)
+        with theirs.makefile("rb") as lines:
+            messages = [parse_from_trial(line, AttemptKey(1, self._attempts)) for line in lines]
+        return [each for each in messages if isinstance(each, AttrsReported)]
 
     def close(self) -> None:
         for each in self._sockets:
@@ -133,7 +143,8 @@ def test_iterations_are_counted_from_the_first_attempt(repeated: RepeatedTrial, 
 def test_checkpoint_of_the_next_report_has_its_values(repeated: RepeatedTrial, source: Path) -> None:
     def saves_first(trial: Trial) -> None:
         trial.log({"loss": 0.5, "size": 7.0}, 0)
-        trial.save_checkpoint_folder(source, 1, (1, {"loss": 0.25, "size": 3.0, "time": 1.0}))
+        numbers: dict[str, Any] = {"loss": np.float32(0.25), "size": np.int64(3), "time": 1.0}
+        trial.save_checkpoint_folder(source, 1, (1, numbers))
         raise OSError("the machine fails")
 
     repeated.attempt(saves_first, ("loss", "size"))
@@ -148,25 +159,93 @@ def test_value_unlike_the_reports_has_a_remark(
     outcome = repeated.attempt(training((0.5, 0.25), source, returned=0.0))
     assert outcome.values == (0.0,)
     assert outcome.remark == (
-        "continued after step 1, reported nothing, and returned 0, while 0.25 was reported before: return nothing, or "
-        "compute the value after the training loop"
+        "continued after step 1, reported nothing, and returned 0, while 0.25 was reported before: if the training "
+        "loop sets the value, return nothing, or compute it after the loop"
     )
     assert f"podium: {outcome.remark}\n" in capsys.readouterr().err
 
 
-def test_value_like_the_reports_and_value_of_further_training_have_no_remark(
+@pytest.mark.parametrize(
+    ("losses", "returned"),
+    [((0.25, 0.5), 0.25), ((0.25, 0.5), 0.5), ((0.25, 0.5), 0.2500000001), ((0.25, 0.5, 0.2), 0.1)],
+    ids=["the best report", "the last report", "computed again", "after further training"],
+)
+def test_value_like_a_report_or_of_further_training_has_no_remark(
+    repeated: RepeatedTrial, source: Path, losses: Sequence[float], returned: float
+) -> None:
+    repeated.attempt(training((0.25, 0.5), source, fails=True), objective="min")
+    assert repeated.attempt(training(losses, source, returned=returned), objective="min").remark == ""
+
+
+def test_logs_before_the_checkpoint_is_loaded_do_not_hide_its_reports(repeated: RepeatedTrial, source: Path) -> None:
+    repeated.attempt(training((0.1, 0.9), source, fails=True), objective="min")
+
+    def logs_first(trial: Trial) -> None:
+        trial.log({"parameters": 7.0}, 0)
+        training((0.1, 0.9), source)(trial)
+
+    assert repeated.attempt(logs_first, objective="min").values == (0.1,)
+
+
+def test_objective_of_an_early_step_after_others_of_this_attempt_is_no_new_start(
     repeated: RepeatedTrial, source: Path
 ) -> None:
-    repeated.attempt(training((0.5, 0.25), source, fails=True))
-    assert repeated.attempt(training((0.5, 0.25), source, returned=0.25)).remark == ""
-    assert repeated.attempt(training((0.5, 0.25, 0.2), source, returned=0.1)).remark == ""
+    objectives = ("loss", "size")
+    repeated.attempt(training((0.3, 0.2), source, fails=True), objectives)
+
+    def logs_size_last(trial: Trial) -> None:
+        training((0.3, 0.2, 0.1), source)(trial)
+        trial.log({"size": 7.0}, 0)
+
+    assert repeated.attempt(logs_size_last, objectives).values == (0.1, 7.0)
+
+
+def test_objective_that_only_the_first_attempt_yielded_counts(repeated: RepeatedTrial, source: Path) -> None:
+    objectives = ("loss", "size")
+
+    def first(trial: Trial) -> None:
+        trial.log({"loss": 0.5, "size": 7.0}, 0)
+        trial.save_checkpoint_folder(source, 0)
+        raise OSError("the machine fails")
+
+    def continues(trial: Trial) -> Any:
+        trial.resume_folder()
+        trial.log({"loss": 0.25}, 1)
+        return trial.early_finish.reduced_values({"loss": 0.25})
+
+    repeated.attempt(first, objectives)
+    assert repeated.attempt(continues, objectives).values == (0.25, 7.0)
+
+
+def test_constraints_and_attributes_before_a_checkpoint_count(repeated: RepeatedTrial, source: Path) -> None:
+    def first(trial: Trial) -> None:
+        trial.report(0.5, 0)
+        trial.set_constraint("memory", 12.0)
+        trial.set_constraint("size", 1.0)
+        trial.set_user_attr("classes", ["a", "b"])
+        trial.save_checkpoint_folder(source, 0)
+        trial.set_constraint("late", 1.0)
+        raise OSError("the machine fails")
+
+    found: list[tuple[dict[str, float], dict[str, Any]]] = []
+
+    def continues(trial: Trial) -> None:
+        trial.set_constraint("size", -1.0)
+        trial.resume_folder()
+        found.append((trial.constraints, trial.user_attrs))
+
+    repeated.attempt(first)
+    assert repeated.attempt(continues).values == (0.5,)
+    assert found == [({"memory": 12.0, "size": -1.0}, {"classes": ["a", "b"]})]
+    (sent,) = [each for each in repeated.sent() if each.constraints.get("memory") and each.user_attrs]
+    assert sent == AttrsReported({"memory": 12.0, "size": -1.0}, {"classes": ["a", "b"]})
 
 
 def test_checkpoint_of_an_earlier_version_has_no_reports(repeated: RepeatedTrial, source: Path) -> None:
     repeated.attempt(training((0.1, 0.2), source, fails=True), objective="min")
     (facts,) = repeated.folder.glob("1/**/podium.json")
     facts.write_text(
-        json.dumps({key: value for key, value in json.loads(facts.read_text()).items() if key != "reported"})
+        json.dumps({key: value for key, value in json.loads(facts.read_text()).items() if key != "progress"})
     )
     outcome = repeated.attempt(training((0.1, 0.2, 0.7), source), objective="min")
     assert outcome.values == (0.7,)
