@@ -13,7 +13,7 @@ from podium.sweep.values.device import shared_id
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES
 
 MAX_REMEMBERED = 1_000  # sweeps
-_CLOCKS = 0.01  # the share by which attempts may seem to overlap, as times come from different clocks
+_CLOCK_TOLERANCE = 0.01  # of the time: attempts on one device may seem to overlap, as times come from several clocks
 _OF_TRIALS = attempts.join(trials, trials.c.id == attempts.c.trial_id)
 
 
@@ -31,14 +31,17 @@ class AttemptTotals:
     def busy_share(self, present: Collection[str]) -> float | None:
         """The share of the time of the devices that was busy between the first start and the last end.
 
-        `present`: the ids of the slots that exist now. None if no attempt has ended, or if more was busy than these
-        have: in a sweep that runs, a node may have left.
+        None if no attempt has ended, or if the busy time exceeds that of the devices: while a sweep runs, a node may
+        have left.
+
+        Args:
+            present: The ids of the slots that exist now.
         """
         devices = len({shared_id(each) for each in (*present, *self.used)})
         if self.busy_s is None or self.first_start is None or self.last_end is None or not devices:
             return None
         whole_s = (self.last_end - self.first_start) * devices
-        if whole_s <= 0 or self.busy_s > whole_s * (1 + _CLOCKS):
+        if whole_s <= 0 or self.busy_s > whole_s * (1 + _CLOCK_TOLERANCE):
             return None
         return min(1.0, self.busy_s / whole_s)
 

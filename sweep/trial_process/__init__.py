@@ -35,7 +35,7 @@ Modules:
     script_runner              Runs an unchanged script as the program of a trial, and collects its metrics
     slot_answer_wait           Waits for the slot's answer to a request of the trial
     slot_channel               The trial process's end of its connection to the slot
-    stop_condition_check       Ends a trial early, in state finished, when a condition of `stop` is met
+    stop_condition_check       Tracks the reports of a trial: its value, and whether a condition of `stop` ends it early
     study_handle               `trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`
     suggest_methods            The `suggest_*` methods of a trial: planned values, and values that the search chooses on
                                request

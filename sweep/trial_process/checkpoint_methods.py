@@ -93,7 +93,7 @@ class CheckpointMethods:
         own = trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity(), self._first_attempt)
         start = self.interval_end.resume(self.directory)
         if own is not None:
-            self._continue(own.progress)
+            self._restore_progress(own.progress)
         return trial_checkpoints.of_interval(start, self._planned()) if own is None and start is not None else own
 
     def save_checkpoint_folder(
@@ -117,7 +117,7 @@ class CheckpointMethods:
         )
         start = self.interval_end.resume(self.directory)
         if own is not None:
-            self._continue(own.progress)
+            self._restore_progress(own.progress)
         return directory_checkpoints.of_interval(start) if own is None and start is not None else own
 
     def resume_interval_folder(self) -> Path | None:
@@ -134,7 +134,7 @@ class CheckpointMethods:
         attrs = {"constraints": dict(self._attrs.constraints), "user_attrs": dict(self._attrs.user_attrs)}
         return {"reports": reports, **attrs}
 
-    def _continue(self, progress: Mapping[str, Any] | None) -> None:
+    def _restore_progress(self, progress: Mapping[str, Any] | None) -> None:
         """The program continues from a checkpoint; what this attempt has set already takes precedence."""
         if progress is None:
             return

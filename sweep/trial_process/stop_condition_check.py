@@ -1,4 +1,4 @@
-"""Ends a trial early, in state finished, when a condition of `stop` is met; trial process."""
+"""Tracks the reports of a trial: its value, and whether a condition of `stop` ends it early; trial process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class EarlyFinish:
     # Reports before a checkpoint, from which a later attempt continues.
 
     def state(self, report: tuple[int, Mapping[str, float]] | None = None) -> dict[str, Any]:
-        """What a checkpoint has about the reports so far. `report`: the step and the values that follow, included."""
+        """The reports so far, for a checkpoint. `report`: the step and the values of the next one, included."""
         reported, steps, last_step = self._reported, self._steps, self._last_step
         if report is not None:
             reported = self._without_reports()
