@@ -4,6 +4,7 @@
 
 Modules:
     template_forked_process  A process that the process template forks on request
+    template_imports         Imports what forked processes share, torch above all
     template_launcher        Starts the process template and restarts it when it has exited
     template_process         Imports torch once, then forks the processes of a node: fork servers, members and Ray
                              workers

@@ -23,12 +23,13 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from podium.sweep.process_template import template_imports
 from podium.sweep.protocol.process_template_messages import (
     ForkProcess,
     ProcessExited,
@@ -37,21 +38,10 @@ from podium.sweep.protocol.process_template_messages import (
     decode_request,
     encode_reply,
 )
-from podium.sweep.runtime import huge_page_collapse
-from podium.sweep.runtime.fork_without_hooks import count_threads
-from podium.sweep.runtime.garbage_collection import without_collection
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
 
 RAY_WORKERS = "podium.sweep.ray_cluster.ray_worker_template"
-# The first optimizer of a process, and DistributedDataParallel, import it: a second of processor time. It imports
-# packages that torch itself does not need, such as triton.
-COMPILER = "torch._dynamo"
-# What forked processes would otherwise import themselves, each once. What every trial uses comes before torch, so that
-# it is close together in memory: a forked process copies page by page what it uses, even if it only counts references.
-FIRST_IMPORTS = ("numpy.random", "podium.sweep.trial_process.fork_server")
-REHEARSAL = "podium.sweep.trial_process.attempt_rehearsal"
-LAST_IMPORTS = ("podium.sweep.training.fit", "podium.ensemble.worker.worker_process")
 MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept
@@ -308,56 +298,6 @@ def _send(client: socket.socket, reply: TemplateReply) -> None:
         client.send(encode_reply(reply))
 
 
-def warm_up() -> None:
-    """Do once what every forked process would do again: imports, and torch's initialization at its first operation.
-
-    Measured per trial: `numpy.random` 7 ms, the first torch operation 5 ms. A tensor of one number is below the size at
-    which torch starts threads; this is checked, since a child would wait for them forever.
-
-    Raises:
-        RuntimeError: A library has started a thread, or uses a GPU.
-    """
-    with without_collection():
-        for name in FIRST_IMPORTS:
-            importlib.import_module(name)
-        rehearsal = importlib.import_module(REHEARSAL)
-        torch = importlib.import_module("torch")
-        import_compiler()
-        for name in LAST_IMPORTS:
-            importlib.import_module(name)
-        torch.manual_seed(0)
-        torch.zeros(1).add_(1)
-        rehearse_attempts(rehearsal.rehearse)
-    if (threads := count_threads()) > 1:
-        raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
-    if torch.cuda.is_initialized():
-        raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
-    huge_page_collapse.collapse_memory()
-
-
-def import_compiler() -> None:
-    """Import torch's compiler; if that fails, log why, since trials that do not use it can run."""
-    try:
-        importlib.import_module(COMPILER)
-    except Exception as error:  # noqa: BLE001 - an import runs any code
-        log.warning(
-            "cannot import %s (%s: %s): trials with optimizers start about a second later, since each imports it "
-            "again, and may fail there; the cause is a package that it imports, such as triton",
-            COMPILER, type(error).__name__, error,
-        )  # fmt: skip
-
-
-def rehearse_attempts(rehearse: Callable[[], None]) -> None:
-    """Prepare the memory of trials; if that fails, log why, since trials can run without it."""
-    try:
-        rehearse()
-    except Exception as error:  # noqa: BLE001 - a full disk, or a hook of the import system
-        log.warning(
-            "cannot rehearse attempts (%s: %s): each trial takes about a millisecond longer to start",
-            type(error).__name__, error,
-        )  # fmt: skip
-
-
 def main() -> None:
     """Warm up, then serve."""
     become_subreaper()
@@ -367,7 +307,7 @@ def main() -> None:
     template = Template(requests, owner, workers)
     if workers is not None:
         template.start_worker_template()  # which imports Ray while this process imports torch
-    warm_up()
+    template_imports.warm_up()
     template.serve()
 
 

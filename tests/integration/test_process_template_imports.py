@@ -11,8 +11,8 @@ import pytest
 
 BROKEN = "raise RuntimeError('triton needs a newer driver')\n"
 PROGRAM = """
-from podium.sweep.process_template import template_process
-template_process.warm_up()
+from podium.sweep.process_template import template_imports
+template_imports.warm_up()
 import torch
 print(int(torch.ones(2).sum()))
 """
