@@ -33,7 +33,7 @@ from podium.sweep.slots.slot import Slot
 from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Scalar
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended, Event, Reported, Started, StudyRequested, SuggestRequested
-from tests.process_templates import shared_template
+from tests.process_templates import TestTemplate, shared_template
 
 DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 
@@ -41,16 +41,21 @@ DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 class SlotDriver:
     """One slot, its session, and the numbers of its calls and events.
 
-    The process template is shared, and its children are the fork servers of this slot: one slot at a time.
+    The children of the process template are the fork servers of this slot: one slot at a time.
+
+    Args:
+        folder: Of the files of attempts.
+        code: The folder of the programs.
+        template: The process template; None for the one that is shared, which has imported everything.
     """
 
-    def __init__(self, folder: Path, code: Path) -> None:
+    def __init__(self, folder: Path, code: Path, template: TestTemplate | None = None) -> None:
         self.code = code
         self._folder = folder
         self._runner = asyncio.Runner()
         self._trial_id = 0
         self.epoch = 1  # of the scheduler
-        self._template = shared_template()
+        self._template = template or shared_template()
         self.slot = self._new_slot()
         self.open()
 

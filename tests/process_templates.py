@@ -7,26 +7,49 @@ import functools
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
-from podium.sweep.process_template.template_launcher import TemplateProcess
+from podium.sweep.process_template.template_forked_process import ForkedProcess
+from podium.sweep.process_template.template_launcher import TEMPLATE, TemplateProcess
+from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.serve_environment_for_trials import user_environment
 
 PACKAGES = Path(__file__).parent / "integration" / "packages"  # for `program.preload`
+REPOSITORY = Path(__file__).parent.parent
+RETRY_S = 0.1
 
 
 class TestTemplate:
-    """A process template, and the path of its socket."""
+    """A process template, and the path of its socket. `module`: its program."""
 
     __test__ = False
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = TEMPLATE) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="podium-template-"))
         self.requests = self._folder / "requests.sock"
         environment = user_environment()
-        environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), environment.get("PYTHONPATH", "")])
-        self.process = TemplateProcess(self.requests, self._folder / "workers.sock", environment)
+        paths = [str(PACKAGES), str(REPOSITORY), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+        self.process = TemplateProcess(self.requests, self._folder / "workers.sock", environment, module)
         self.process.start_if_exited()
+
+    def wait_for_imports(self) -> None:
+        """Wait until the template has imported the rest: from now on, no process becomes outdated."""
+        while not self._shares_the_compiler():
+            time.sleep(RETRY_S)
+
+    def _shares_the_compiler(self) -> bool:
+        reading, writing = os.pipe()
+        process = ForkedProcess.request(
+            self.requests, ForkProcess("reports_the_compiler", (), user_environment()), [writing]
+        )
+        os.close(writing)
+        try:
+            return os.read(reading, 1) == b"1"
+        finally:
+            os.close(reading)
+            process.close()
 
     def close(self) -> None:
         self.process.close()
@@ -37,5 +60,6 @@ class TestTemplate:
 def shared_template() -> TestTemplate:
     """The template, which ends with this process."""
     template = TestTemplate()
+    template.wait_for_imports()
     atexit.register(template.close)
     return template

@@ -10,7 +10,13 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from podium.sweep.protocol.process_template_messages import ForkProcess, ProcessForked, decode_reply, encode_request
+from podium.sweep.protocol.process_template_messages import (
+    ForkProcess,
+    ProcessExited,
+    ProcessForked,
+    decode_reply,
+    encode_request,
+)
 
 TEMPLATE_SOCKET = "PODIUM_TEMPLATE"  # the path of the socket of requests, in the environment of all processes below Ray
 _SEND_S = 10.0
@@ -24,6 +30,7 @@ class ForkedProcess:
         self.pid: int | None = None
         self.exit_code: int | None = None  # None also when the template has exited before the process
         self.orphans = 0  # processes that outlived it, and were killed
+        self.is_outdated = False  # the template has imported more since, which a new process would share
         self._pidfd: int | None = None
         self._kill_when_forked = False
         self._unread = b""
@@ -64,8 +71,10 @@ class ForkedProcess:
             reply = decode_reply(line)
             if isinstance(reply, ProcessForked):
                 self.identify(reply.pid)
-            else:
+            elif isinstance(reply, ProcessExited):
                 self.exit_code, self.orphans = reply.exit_code, reply.orphans
+            else:
+                self.is_outdated = True
         return self.exit_code is None
 
     @property

@@ -1,4 +1,7 @@
-"""Imports what forked processes share, torch above all; process template."""
+"""Imports what forked processes share, torch above all; process template.
+
+A start waits for `import_first`. `import_rest` follows, often when the first processes have been forked.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ COMPILER = "torch._dynamo"
 # it is close together in memory: a forked process copies page by page what it uses, even if it only counts references.
 FIRST_IMPORTS = ("numpy.random", "podium.sweep.trial_process.fork_server")
 REHEARSAL = "podium.sweep.trial_process.attempt_rehearsal"
-LAST_IMPORTS = ("podium.sweep.training.fit", "podium.ensemble.worker.worker_process")
+AFTER_TORCH = ("podium.sweep.training.fit", "podium.ensemble.worker.worker_process")
 log = logging.getLogger("podium.template")
 
 
-def warm_up() -> None:
+def import_first() -> None:
     """Do once what every forked process would do again: imports, and torch's initialization at its first operation.
 
     Measured per trial: `numpy.random` 7 ms, the first torch operation 5 ms. A tensor of one number is below the size at
@@ -35,17 +38,33 @@ def warm_up() -> None:
             importlib.import_module(name)
         rehearsal = importlib.import_module(REHEARSAL)
         torch = importlib.import_module("torch")
-        import_compiler()
-        for name in LAST_IMPORTS:
+        for name in AFTER_TORCH:
             importlib.import_module(name)
         torch.manual_seed(0)
         torch.zeros(1).add_(1)
         rehearse_attempts(rehearsal.rehearse)
+    check_fork()
+    huge_page_collapse.collapse_memory()
+
+
+def import_rest() -> None:
+    """Import torch's compiler, which most trials need and members do not, and collapse all memory into huge pages.
+
+    Both take 1.5 s of processor time. Raises `RuntimeError` as `import_first` does.
+    """
+    with without_collection():
+        import_compiler()
+    check_fork()
+    huge_page_collapse.collapse_memory()
+
+
+def check_fork() -> None:
+    """Check that this process can be forked. Raises `RuntimeError` if a thread or a CUDA context would be lost."""
+    torch = importlib.import_module("torch")
     if (threads := count_threads()) > 1:
         raise RuntimeError(f"the process template has {threads} threads after its imports; fork() would lose them")
     if torch.cuda.is_initialized():
         raise RuntimeError("the process template has a CUDA context after its imports; a forked process cannot use it")
-    huge_page_collapse.collapse_memory()
 
 
 def import_compiler() -> None:

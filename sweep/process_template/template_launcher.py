@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
+TEMPLATE = "podium.sweep.process_template.template_process"
 EARLY_S = 10.0
 MAX_EARLY_DEATHS = 10
 _BACKLOG = 1024
@@ -24,9 +25,12 @@ class TemplateProcess:
         requests: The path of the socket of requests.
         workers: The path of the socket of Ray workers; None if Ray starts its workers itself.
         environment: Of the template; the request of each process contains that of the process.
+        module: The program.
     """
 
-    def __init__(self, requests: Path, workers: Path | None, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, requests: Path, workers: Path | None, environment: Mapping[str, str], module: str = TEMPLATE
+    ) -> None:
         self._sockets = [_listen(path) for path in (requests, workers) if path is not None]
         self._owner_read, self._owner_write = os.pipe()
         self._environment = {
@@ -38,6 +42,7 @@ class TemplateProcess:
             "OMP_WAIT_POLICY": "PASSIVE",
             "CUDA_VISIBLE_DEVICES": "",
         }
+        self._module = module
         self._process: subprocess.Popen[bytes] | None = None
         self._started_s = 0.0
         self._early_deaths = 0  # consecutive
@@ -63,7 +68,7 @@ class TemplateProcess:
         requests, *workers = (each.fileno() for each in self._sockets)
         descriptors = [requests, self._owner_read, *workers]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "podium.sweep.process_template.template_process", *map(str, descriptors)],
+            [sys.executable, "-P", "-m", self._module, *map(str, descriptors)],
             stdin=subprocess.DEVNULL,
             pass_fds=descriptors,
             env=self._environment,

@@ -5,6 +5,10 @@ the listening socket of requests (`podium.sweep.protocol.process_template_messag
 other end the owner holds, and the listening socket of Ray workers (`podium.sweep.ray_cluster.ray_worker_template`),
 unless Ray starts its workers itself.
 
+It serves as soon as torch is imported. It imports the rest (`podium.sweep.process_template.template_imports`) when
+that delays nothing (`podium.sweep.process_template.rest_import_schedule`). Then it tells the clients of the processes
+that it has forked that these are outdated: new ones would share the rest.
+
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
 closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
 processes that it left behind, before it reports the exit. When the template exits, the processes that it has forked
@@ -30,10 +34,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from podium.sweep.process_template import template_imports
+from podium.sweep.process_template.rest_import_schedule import RestImportSchedule
 from podium.sweep.protocol.process_template_messages import (
     ForkProcess,
     ProcessExited,
     ProcessForked,
+    ProcessOutdated,
     TemplateReply,
     decode_request,
     encode_reply,
@@ -61,13 +67,16 @@ class _Child:
 
 
 class Template:
-    """The event loop: fork on request, report exits, kill orphans."""
+    """The event loop: fork on request, report exits, kill orphans, import the rest when due."""
 
-    def __init__(self, requests: socket.socket, owner: int, workers: socket.socket | None = None) -> None:
+    def __init__(
+        self, requests: socket.socket, owner: int, workers: socket.socket | None, schedule: RestImportSchedule
+    ) -> None:
         self._requests = requests
         self._workers = workers
         self._owner = owner
         self._children: dict[int, _Child] = {}  # by pid
+        self._schedule: RestImportSchedule | None = schedule  # None once the rest is imported
         self._worker_template: int | None = None
         self._worker_pids: set[int] = set()  # forked by worker templates; adopted here when one exits
         self._wake_read, self._wake_write = os.pipe()
@@ -85,6 +94,7 @@ class Template:
             self._selector.register(source, selectors.EVENT_READ)
         self._accept_workers()
         self._collect()
+        self._import_rest_if_due()
         while True:
             for key, _ in self._selector.select(self._wait_s()):
                 if key.fileobj == self._owner:
@@ -93,6 +103,7 @@ class Template:
                 self._handle(key)
             self._collect()
             self._kill_abandoned()
+            self._import_rest_if_due()
 
     def _handle(self, key: selectors.SelectorKey) -> None:
         if key.fileobj is self._requests:
@@ -220,7 +231,21 @@ class Template:
 
     def _wait_s(self) -> float | None:
         due_s = [child.kill_at_s for child in self._children.values() if child.kill_at_s is not None]
+        if self._schedule is not None:
+            due_s.append(self._schedule.next_look_s)
         return max(0.0, min(due_s) - time.monotonic()) if due_s else None
+
+    # Imports.
+
+    def _import_rest_if_due(self) -> None:
+        """Requests wait meanwhile, once in the life of the template."""
+        if self._schedule is None or not self._schedule.is_due(self._children):
+            return
+        self._schedule = None
+        template_imports.import_rest()
+        for child in self._children.values():
+            if child.client is not None:
+                _send(child.client, ProcessOutdated())
 
     # In the forked process.
 
@@ -298,16 +323,16 @@ def _send(client: socket.socket, reply: TemplateReply) -> None:
         client.send(encode_reply(reply))
 
 
-def main() -> None:
-    """Warm up, then serve."""
+def main(schedule: RestImportSchedule | None = None) -> None:
+    """Import what a start waits for, then serve."""
     become_subreaper()
     name_process("podium-template")
     requests, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     workers = socket.socket(fileno=int(sys.argv[3])) if len(sys.argv) > 3 else None
-    template = Template(requests, owner, workers)
+    template = Template(requests, owner, workers, schedule or RestImportSchedule())
     if workers is not None:
         template.start_worker_template()  # which imports Ray while this process imports torch
-    template_imports.warm_up()
+    template_imports.import_first()
     template.serve()
 
 

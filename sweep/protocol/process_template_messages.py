@@ -44,9 +44,16 @@ class ProcessExited:
     orphans: int  # processes that outlived it, and were killed
 
 
-TemplateReply = ProcessForked | ProcessExited
+@dataclass(frozen=True, slots=True)
+class ProcessOutdated:
+    """The template has imported more since the fork; a new process would share it."""
 
-_REPLIES: Codec[TemplateReply] = Codec({"process_forked": ProcessForked, "process_exited": ProcessExited})
+
+TemplateReply = ProcessForked | ProcessExited | ProcessOutdated
+
+_REPLIES: Codec[TemplateReply] = Codec(
+    {"process_forked": ProcessForked, "process_exited": ProcessExited, "process_outdated": ProcessOutdated}
+)
 
 
 def encode_request(request: ForkProcess) -> bytes:

@@ -38,17 +38,22 @@ class ForkServerExited:
     orphans: int  # processes of the attempt that outlived it, and were killed
 
 
-AttemptReply = AttemptForked | AttemptExited | ForkServerExited
+@dataclass(frozen=True, slots=True)
+class ForkServerOutdated:
+    """A new fork server would share more memory with the process template: `ready` starts it."""
+
+
+ForkServerClientReply = AttemptForked | AttemptExited | ForkServerExited | ForkServerOutdated
 
 
 class ForkServerClient:
-    """One fork server, requested again on the next attempt after it has exited.
+    """One fork server, requested again on the next attempt after it has exited or is outdated.
 
     Args:
         visible: CUDA_VISIBLE_DEVICES of the fork server and its children.
-        on_reply: Called with each reply about the attempt. When the fork server exits, the kernel kills the attempt,
-            and the process template kills the processes that the attempt left behind. Then `on_reply` is called with
-            `ForkServerExited`.
+        on_reply: Called with each reply about the attempt, and when the fork server is outdated. When it exits, the
+            kernel kills the attempt, and the process template kills the processes that the attempt left behind. Then
+            `on_reply` is called with `ForkServerExited`.
         template: The socket of the process template.
         preload: Packages that the fork server imports before it forks.
         preload_s: Seconds that these imports may take.
@@ -57,7 +62,7 @@ class ForkServerClient:
     def __init__(
         self,
         visible: str,
-        on_reply: Callable[[AttemptReply], None],
+        on_reply: Callable[[ForkServerClientReply], None],
         template: Callable[[], Path],
         preload: Sequence[str] = (),
         preload_s: float = PRELOAD_S,
@@ -79,11 +84,15 @@ class ForkServerClient:
         return self._process.pid
 
     async def ready(self) -> None:
-        """Request the fork server unless it is alive, and wait until its imports are done.
+        """Request the fork server unless it is alive and up to date, and wait until its imports are done.
+
+        Called while no attempt runs: an outdated fork server is killed.
 
         Raises `UserCodeError` when a package of `preload` cannot be imported, exits the process, or takes too long, and
         `OSError` when there is no process template.
         """
+        if self._process is not None and self._process.is_outdated:
+            self.kill()
         if self._warm is None or self._process is None or self._process.has_exited:
             self._warm = self._start()
         try:
@@ -136,7 +145,7 @@ class ForkServerClient:
 
     async def _run(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
         """Read the replies of the fork server and of the template until the fork server has exited."""
-        template = asyncio.get_running_loop().create_task(_until_exit(process))
+        template = asyncio.get_running_loop().create_task(_until_exit(process, self._on_outdated))
         with control:
             await self._read_replies(control, process, ready)
         process.kill()  # it has exited, unless it is stopped
@@ -146,6 +155,10 @@ class ForkServerClient:
             if not ready.done():
                 self._fail(ready, self._exited_before_ready())
             self._on_reply(ForkServerExited(orphans))
+
+    def _on_outdated(self, process: ForkedProcess) -> None:
+        if process is self._process:
+            self._on_reply(ForkServerOutdated())
 
     async def _read_replies(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:
         loop = asyncio.get_running_loop()
@@ -186,10 +199,18 @@ class ForkServerClient:
         ready.exception()  # mark as retrieved: nobody may be waiting
 
 
-async def _until_exit(process: ForkedProcess) -> int:
+async def _until_exit(process: ForkedProcess, on_outdated: Callable[[ForkedProcess], None]) -> int:
     """Wait until the process has exited; returns the number of orphans, 0 if the template has exited before it."""
+
+    def has_exited() -> bool:
+        was_outdated = process.is_outdated
+        is_alive = process.read()
+        if process.is_outdated and not was_outdated:
+            on_outdated(process)
+        return not is_alive
+
     try:
-        await _until(process.connection, lambda: not process.read())
+        await _until(process.connection, has_exited)
         if process.exit_code is None and process.pidfd is not None:
             await _until(process.pidfd, lambda: process.has_exited)
     finally:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply, ForkServerClient
+from podium.sweep.slots.fork_server_client import PRELOAD_S, ForkServerClient, ForkServerClientReply
 
 MAX_PRELOADED = 2  # fork servers with packages; each takes memory
 
@@ -21,7 +21,7 @@ class ForkServerPool:
     def __init__(
         self,
         visible: str,
-        on_reply: Callable[[AttemptReply], None],
+        on_reply: Callable[[ForkServerClientReply], None],
         template: Callable[[], Path],
         preload_s: float = PRELOAD_S,
     ) -> None:
@@ -50,7 +50,7 @@ class ForkServerPool:
         return server
 
     def _new(self, names: tuple[str, ...]) -> ForkServerClient:
-        def on_reply(reply: AttemptReply) -> None:
+        def on_reply(reply: ForkServerClientReply) -> None:
             if server is self.current:
                 self._on_reply(reply)
 

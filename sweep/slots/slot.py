@@ -50,7 +50,7 @@ from podium.sweep.slots.attempt_usage_watch import UsageWatch
 from podium.sweep.slots.condition_variable import Changes
 from podium.sweep.slots.ended_attempt_uploads import FileTransfer, reason_and_cause
 from podium.sweep.slots.event_queue import EventQueue
-from podium.sweep.slots.fork_server_client import PRELOAD_S, AttemptReply
+from podium.sweep.slots.fork_server_client import PRELOAD_S, ForkServerClientReply, ForkServerOutdated
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.rank_stall_watch import RankWatch
 from podium.sweep.slots.running_attempt import RunningAttempt
@@ -398,7 +398,10 @@ class Slot:
         message = f"the trial sent a message of more than {MAX_LINE_BYTES:,} bytes"
         self._limits.kill(running, Kill(Cause.BAD_REPORT, message))
 
-    def _on_reply(self, reply: AttemptReply) -> None:
+    def _on_reply(self, reply: ForkServerClientReply) -> None:
+        if isinstance(reply, ForkServerOutdated):
+            self._spawn(self._replace_fork_server())
+            return
         running = self._running
         if running is None:
             return
@@ -410,6 +413,12 @@ class Slot:
             running.kill = running.kill or Kill(Cause.INFRASTRUCTURE)
             running.exited = AttemptExited(running.pid, -signal.SIGKILL, reply.orphans)
         self._changes.notify()
+
+    async def _replace_fork_server(self) -> None:
+        """Start the fork server that is up to date; while an attempt runs, the next one does."""
+        async with self._command_lock:
+            if self._running is None:
+                await self.fork_servers.current.ready()
 
     def _end_of(self, running: RunningAttempt) -> Ended:
         exited = running.exited

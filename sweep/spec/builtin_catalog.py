@@ -97,7 +97,7 @@ def settings_of(model: str) -> dict[str, Setting]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean 'lr'?`, or the list of known names."""
-    names = sorted(known)
+    names = sorted(set(known))  # alternatives of a block share keys
     if not names:
         return "none are defined"
     same = [known_name for known_name in names if known_name.casefold() == name.casefold()]

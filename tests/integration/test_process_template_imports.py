@@ -12,7 +12,8 @@ import pytest
 BROKEN = "raise RuntimeError('triton needs a newer driver')\n"
 PROGRAM = """
 from podium.sweep.process_template import template_imports
-template_imports.warm_up()
+template_imports.import_first()
+template_imports.import_rest()
 import torch
 print(int(torch.ones(2).sum()))
 """

@@ -250,6 +250,11 @@ def imported(trial: Any) -> float:
     return float("optuna" in sys.modules)
 
 
+def finds_the_compiler(trial: Any) -> float:
+    """Whether torch's compiler was imported before the user code."""
+    return float("torch._dynamo" in sys.modules)
+
+
 def prints_its_priority(trial: Any) -> float:
     print(os.nice(0), *(path.read_text() for path in [Path("/proc/self/autogroup")] if path.exists()))
     return 1.0

@@ -8,6 +8,7 @@ from podium.sweep.protocol.process_template_messages import (
     ForkProcess,
     ProcessExited,
     ProcessForked,
+    ProcessOutdated,
     TemplateReply,
     decode_reply,
     decode_request,
@@ -23,7 +24,7 @@ def test_request_survives_a_round_trip() -> None:
     assert decode_request(line) == request
 
 
-@pytest.mark.parametrize("reply", [ProcessForked(12), ProcessExited(-9, 3)])
+@pytest.mark.parametrize("reply", [ProcessForked(12), ProcessExited(-9, 3), ProcessOutdated()])
 def test_reply_survives_a_round_trip(reply: TemplateReply) -> None:
     assert decode_reply(encode_reply(reply)) == reply
 

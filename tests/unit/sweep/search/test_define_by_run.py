@@ -495,3 +495,4 @@ def test_validate_notes_values_only_code_can_use() -> None:
 
 def test_empty_suggestion_list_is_worded() -> None:
     assert did_you_mean("lr", []) == "none are defined"
+    assert did_you_mean("lr", ["width", "depth", "width"]) == "known: depth, width"

@@ -1,0 +1,65 @@
+"""A slot replaces the fork server that was forked before the process template had imported the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.sweep.values.states import TrialState
+from tests.driver import SlotDriver, key_of, stop_command
+from tests.process_templates import TestTemplate
+
+USER_CODE = Path(__file__).parent / "user_code"
+
+
+@pytest.fixture
+def template() -> Iterator[TestTemplate]:
+    """A template that imports the rest after SIGUSR1."""
+    opened = TestTemplate("tests.late_template")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def slot(template: TestTemplate, tmp_path: Path) -> Iterator[SlotDriver]:
+    """A slot of this template."""
+    opened = SlotDriver(tmp_path, USER_CODE, template)
+    yield opened
+    opened.close()
+
+
+def test_idle_slot_replaces_its_fork_server(slot: SlotDriver, template: TestTemplate) -> None:
+    (first,) = slot.fork_servers()
+    assert slot.result("finds_the_compiler").value == 0.0
+    os.kill(template.process.pid, signal.SIGUSR1)
+    while first in (servers := slot.fork_servers()) or not servers:
+        slot.wait(asyncio.sleep(0.02))
+    assert slot.result("finds_the_compiler").value == 1.0
+    assert len(slot.fork_servers()) == 1
+
+
+def test_running_attempt_keeps_its_fork_server_until_it_ends(slot: SlotDriver, template: TestTemplate) -> None:
+    first = slot.fork_servers()
+    running = slot.begin("sleeps")
+    os.kill(template.process.pid, signal.SIGUSR1)
+    template.wait_for_imports()
+    slot.wait(asyncio.sleep(0.2))  # in which the slot is told
+    assert slot.fork_servers() == first
+    assert slot.end(stop_command(key_of(running))).state is TrialState.CANCELLED
+    assert slot.result("finds_the_compiler").value == 1.0
+    assert slot.fork_servers() != first
+    assert len(slot.fork_servers()) == 1
+
+
+def test_fork_server_with_packages_is_replaced_too(slot: SlotDriver, template: TestTemplate) -> None:
+    program = {"function": "train:finds_the_compiler", "preload": ["wave"]}
+    assert slot.result(program).value == 0.0
+    os.kill(template.process.pid, signal.SIGUSR1)
+    template.wait_for_imports()
+    slot.wait(asyncio.sleep(0.2))  # in which the slot is told
+    assert slot.result(program).value == 1.0
