@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
 
 from podium.sweep.runtime import huge_page_collapse
 from podium.sweep.runtime.fork_without_hooks import count_threads
@@ -36,13 +35,13 @@ def import_first() -> None:
     with without_collection():
         for name in FIRST_IMPORTS:
             importlib.import_module(name)
-        rehearsal = importlib.import_module(REHEARSAL)
+        importlib.import_module(REHEARSAL)
         torch = importlib.import_module("torch")
         for name in AFTER_TORCH:
             importlib.import_module(name)
         torch.manual_seed(0)
         torch.zeros(1).add_(1)
-        rehearse_attempts(rehearsal.rehearse)
+        rehearse_attempts()
     check_fork()
     huge_page_collapse.collapse_memory()
 
@@ -54,6 +53,7 @@ def import_rest() -> None:
     """
     with without_collection():
         import_compiler()
+        rehearse_attempts()
     check_fork()
     huge_page_collapse.collapse_memory()
 
@@ -79,10 +79,10 @@ def import_compiler() -> None:
         )  # fmt: skip
 
 
-def rehearse_attempts(rehearse: Callable[[], None]) -> None:
+def rehearse_attempts() -> None:
     """Prepare the memory of trials; if that fails, log why, since trials can run without it."""
     try:
-        rehearse()
+        importlib.import_module(REHEARSAL).rehearse()
     except Exception as error:  # noqa: BLE001 - a full disk, or a hook of the import system
         log.warning(
             "cannot rehearse attempts (%s: %s): each trial takes about a millisecond longer to start",
