@@ -35,7 +35,7 @@ class TestTemplate:
         self.process.start_if_exited()
 
     def wait_for_imports(self) -> None:
-        """Wait until the template has imported the rest: from now on, no process becomes outdated."""
+        """Wait until the template has imported the rest: from then on, no process becomes outdated."""
         while not self._shares_the_compiler():
             time.sleep(RETRY_S)
 
@@ -58,8 +58,8 @@ class TestTemplate:
 
 @functools.cache
 def shared_template() -> TestTemplate:
-    """The template, which ends with this process."""
-    template = TestTemplate()
+    """The template, which has imported everything, and ends with this process."""
+    template = TestTemplate("tests.complete_template")
     template.wait_for_imports()
     atexit.register(template.close)
     return template

@@ -1,6 +1,6 @@
 """Imports what forked processes share, torch above all; process template.
 
-A start waits for `import_first`. `import_rest` follows, often when the first processes have been forked.
+A start waits for `import_first`. `import_rest` follows when attempts need it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ def import_first() -> None:
 
 
 def import_rest() -> None:
-    """Import torch's compiler, which most trials need and members do not, and collapse all memory into huge pages.
+    """Import torch's compiler, and collapse its memory into huge pages: 1.5 s of processor time, and 75 MB.
 
-    Both take 1.5 s of processor time. Raises `RuntimeError` as `import_first` does.
+    Attempts with an optimizer need it; others, scripts and members do not.
+
+    Raises:
+        RuntimeError: As `import_first` does.
     """
     with without_collection():
         import_compiler()
-        rehearse_attempts()
+        rehearse_attempts(again=True)
     check_fork()
     huge_page_collapse.collapse_memory()
 
@@ -79,11 +82,16 @@ def import_compiler() -> None:
         )  # fmt: skip
 
 
-def rehearse_attempts() -> None:
-    """Prepare the memory of trials; if that fails, log why, since trials can run without it."""
+def rehearse_attempts(*, again: bool = False) -> None:
+    """Prepare the memory of trials; if that fails, log why once, since trials can run without it.
+
+    `again`: after imports, which evict what the first rehearsal prepared.
+    """
     try:
         importlib.import_module(REHEARSAL).rehearse()
     except Exception as error:  # noqa: BLE001 - a full disk, or a hook of the import system
+        if again:
+            return
         log.warning(
             "cannot rehearse attempts (%s: %s): each trial takes about a millisecond longer to start",
             type(error).__name__, error,

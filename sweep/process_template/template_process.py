@@ -6,8 +6,8 @@ other end the owner holds, and the listening socket of Ray workers (`podium.swee
 unless Ray starts its workers itself.
 
 It serves as soon as torch is imported. It imports the rest (`podium.sweep.process_template.template_imports`) when
-that delays nothing (`podium.sweep.process_template.rest_import_schedule`). Then it tells the clients of the processes
-that it has forked that these are outdated: new ones would share the rest.
+attempts need it (`podium.sweep.process_template.rest_import_schedule`). Then it tells the clients of the processes that
+it has forked that these are outdated: new ones would share the rest.
 
 The template has one thread and runs no user code. A forked process shares its memory, copy-on-write. When a client
 closes its connection, its process is killed. The template is a subreaper: when a process exits, the template kills the
@@ -94,7 +94,6 @@ class Template:
             self._selector.register(source, selectors.EVENT_READ)
         self._accept_workers()
         self._collect()
-        self._import_rest_if_due()
         while True:
             for key, _ in self._selector.select(self._wait_s()):
                 if key.fileobj == self._owner:
