@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
-from podium.db.queries.trial_column_expressions import QUEUED_S, RUNNING_S
+from podium.db.queries.trial_column_expressions import HELD_S, NOW
 from podium.db.schema.tables import attempts, trials
 from podium.db.stores.id_list import id_list
 from podium.sweep.values.states import TrialState
@@ -89,9 +89,25 @@ def error_messages(connection: Connection, trial_ids: Sequence[int]) -> dict[int
 def running_and_queued_s(
     connection: Connection, trial_ids: Sequence[int]
 ) -> dict[int, tuple[float | None, float | None]]:
-    """How long each of these trials has held a device, and how long it has waited for one, in seconds."""
-    statement = select(trials.c.id, RUNNING_S, QUEUED_S).where(trials.c.id.in_(id_list(trial_ids)))
-    return {id_: (running, queued) for id_, running, queued in connection.execute(statement)}
+    """How long each of these trials has held a device, and how long it has waited for one, in seconds.
+
+    The values of `RUNNING_S` and `QUEUED_S`, which order and filter, with one look at the attempts of each trial.
+    """
+    end = func.coalesce(trials.c.ended_at, NOW)
+    statement = (
+        select(
+            trials.c.id,
+            case((trials.c.attempt == 0, end - trials.c.started_at), else_=func.sum(HELD_S)),
+            end - trials.c.created_at,
+        )
+        .select_from(trials.outerjoin(attempts, attempts.c.trial_id == trials.c.id))
+        .where(trials.c.id.in_(id_list(trial_ids)))
+        .group_by(trials.c.id)
+    )
+    return {
+        id_: (running, max(0.0, since_creation - (running or 0.0)))
+        for id_, running, since_creation in connection.execute(statement)
+    }
 
 
 def nonce_of(connection: Connection, trial_id: int, number: int) -> str | None:

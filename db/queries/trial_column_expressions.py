@@ -15,10 +15,10 @@ NOW = (func.julianday("now") - 2440587.5) * 86400.0
 DURATION_S = func.coalesce(trials.c.ended_at, NOW) - trials.c.started_at
 # Only while an attempt held its device: without the queue before the first one and between two of them. Imported trials
 # have no attempts.
-_HELD_S = func.coalesce(
+HELD_S = func.coalesce(
     attempts.c.device_s / attempts.c.devices, func.coalesce(attempts.c.ended_at, NOW) - attempts.c.started_at
 )
-_ATTEMPTS_S = select(func.sum(_HELD_S)).where(attempts.c.trial_id == trials.c.id).correlate(trials).scalar_subquery()
+_ATTEMPTS_S = select(func.sum(HELD_S)).where(attempts.c.trial_id == trials.c.id).correlate(trials).scalar_subquery()
 RUNNING_S = case((trials.c.attempt == 0, DURATION_S), else_=_ATTEMPTS_S)
 # From the creation to the end, or until now, without the running time.
 QUEUED_S = func.max(0.0, func.coalesce(trials.c.ended_at, NOW) - trials.c.created_at - func.coalesce(RUNNING_S, 0.0))
