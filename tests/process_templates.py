@@ -21,15 +21,15 @@ RETRY_S = 0.1
 
 
 class TestTemplate:
-    """A process template, and the path of its socket. `module`: its program."""
+    """A process template, and the path of its socket. `module`: its program. `packages`: a folder of packages."""
 
     __test__ = False
 
-    def __init__(self, module: str = TEMPLATE) -> None:
+    def __init__(self, module: str = TEMPLATE, packages: Path = PACKAGES) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="podium-template-"))
         self.requests = self._folder / "requests.sock"
         environment = user_environment()
-        paths = [str(PACKAGES), str(REPOSITORY), environment.get("PYTHONPATH", "")]
+        paths = [str(packages), str(REPOSITORY), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(paths)
         self.process = TemplateProcess(self.requests, self._folder / "workers.sock", environment, module)
         self.process.start_if_exited()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from podium.sweep.protocol.process_template_messages import UNFORKABLE, WITHOUT_REST
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 
 TEMPLATE = "podium.sweep.process_template.template_process"
@@ -55,13 +56,16 @@ class TemplateProcess:
     @property
     def has_failed(self) -> bool:
         """Whether it cannot run: it has exited by itself, with an error, or is always killed soon after its start."""
-        return self._early_deaths >= MAX_EARLY_DEATHS or (self._process is not None and (self._process.poll() or 0) > 0)
+        status = None if self._process is None else self._process.poll()
+        return self._early_deaths >= MAX_EARLY_DEATHS or ((status or 0) > 0 and status != UNFORKABLE)
 
     def start_if_exited(self) -> bool:
         """Start the process unless it is alive; whether it was started."""
         if self._process is not None:
-            if self._process.poll() is None:
+            if (status := self._process.poll()) is None:
                 return False
+            if status == UNFORKABLE:
+                self._environment[WITHOUT_REST] = "1"
             is_early = time.monotonic() - self._started_s < EARLY_S
             self._early_deaths = self._early_deaths + 1 if is_early else 0
         self._started_s = time.monotonic()

@@ -36,6 +36,8 @@ from typing import NoReturn
 from podium.sweep.process_template import template_imports
 from podium.sweep.process_template.rest_import_schedule import RestImportSchedule
 from podium.sweep.protocol.process_template_messages import (
+    UNFORKABLE,
+    WITHOUT_REST,
     ForkProcess,
     ProcessExited,
     ProcessForked,
@@ -70,13 +72,13 @@ class Template:
     """The event loop: fork on request, report exits, kill orphans, import the rest when due."""
 
     def __init__(
-        self, requests: socket.socket, owner: int, workers: socket.socket | None, schedule: RestImportSchedule
+        self, requests: socket.socket, owner: int, workers: socket.socket | None, schedule: RestImportSchedule | None
     ) -> None:
         self._requests = requests
         self._workers = workers
         self._owner = owner
         self._children: dict[int, _Child] = {}  # by pid
-        self._schedule: RestImportSchedule | None = schedule  # None once the rest is imported
+        self._schedule = schedule  # None once the rest is imported, or if it cannot be
         self._worker_template: int | None = None
         self._worker_pids: set[int] = set()  # forked by worker templates; adopted here when one exits
         self._wake_read, self._wake_write = os.pipe()
@@ -241,7 +243,11 @@ class Template:
         if self._schedule is None or not self._schedule.is_due(self._children):
             return
         self._schedule = None
-        template_imports.import_rest()
+        try:
+            template_imports.import_rest()
+        except RuntimeError:
+            log.exception("another process template serves without these imports")
+            os._exit(UNFORKABLE)
         for child in self._children.values():
             if child.client is not None:
                 _send(child.client, ProcessOutdated())
@@ -328,7 +334,8 @@ def main(schedule: RestImportSchedule | None = None) -> None:
     name_process("podium-template")
     requests, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     workers = socket.socket(fileno=int(sys.argv[3])) if len(sys.argv) > 3 else None
-    template = Template(requests, owner, workers, schedule or RestImportSchedule())
+    schedule = None if WITHOUT_REST in os.environ else schedule or RestImportSchedule()
+    template = Template(requests, owner, workers, schedule)
     if workers is not None:
         template.start_worker_template()  # which imports Ray while this process imports torch
     template_imports.import_first()

@@ -14,6 +14,11 @@ from typing import Any
 
 from podium.sweep.protocol.message_codec import Codec
 
+# The exit status of a template that can no longer be forked, since the rest of its imports has started a thread or uses
+# a GPU. The next one is started with this variable, and does without them.
+UNFORKABLE = 4
+WITHOUT_REST = "PODIUM_TEMPLATE_WITHOUT_REST"
+
 
 @dataclass(frozen=True, slots=True)
 class ForkProcess:

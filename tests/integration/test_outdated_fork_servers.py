@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.driver import SlotDriver, key_of, stop_command
 from tests.process_templates import TestTemplate
 
 USER_CODE = Path(__file__).parent / "user_code"
+THREAD = "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
 
 
 @pytest.fixture
@@ -63,3 +65,27 @@ def test_fork_server_with_packages_is_replaced_too(slot: SlotDriver, template: T
     template.wait_for_imports()
     slot.wait(asyncio.sleep(0.2))  # in which the slot is told
     assert slot.result(program).value == 1.0
+
+
+def test_template_that_can_no_longer_be_forked_is_replaced_by_one_without_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text(THREAD)
+    template = TestTemplate("tests.late_template", packages=tmp_path)
+    slot = SlotDriver(tmp_path, USER_CODE, template)
+    first = slot.fork_servers()
+    running = slot.begin("sleeps")
+    os.kill(template.process.pid, signal.SIGUSR1)
+    while not template.process.start_if_exited():
+        time.sleep(0.05)
+    assert not template.process.has_failed
+    assert slot.end(stop_command(key_of(running))).state is TrialState.CANCELLED
+    assert slot.result("finds_the_compiler").value == 0.0, "the fork server of the first template keeps running"
+    for pid in first:
+        os.kill(pid, signal.SIGKILL)
+    slot.wait(asyncio.sleep(0.2))  # in which the slot learns that it has exited
+    assert slot.result("finds_the_compiler").value == 0.0
+    os.kill(template.process.pid, signal.SIGUSR1)
+    assert slot.result("finds_the_compiler").value == 0.0
+    assert slot.fork_servers()
+    slot.close()
+    template.close()
