@@ -16,7 +16,7 @@ class ImmediateSchedule(RestImportSchedule):
     def next_look_s(self) -> float:
         return time.monotonic()
 
-    def is_due(self, forked: Iterable[int]) -> bool:
+    def is_due(self, fork_servers: Iterable[int]) -> bool:
         return True
 
 

@@ -91,8 +91,8 @@ class SlotDriver:
         self._runner.close()
 
     def _end_fork_servers(self) -> None:
-        self.kill_fork_server()
         while self.fork_servers():
+            self.kill_fork_server()  # a slot may have started another one
             self.wait(asyncio.sleep(0.01))  # the template reaps it
 
     def kill_fork_server(self) -> None:

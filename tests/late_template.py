@@ -24,7 +24,7 @@ class SignaledSchedule(RestImportSchedule):
     def next_look_s(self) -> float:
         return time.monotonic() + LOOK_S
 
-    def is_due(self, forked: Iterable[int]) -> bool:
+    def is_due(self, fork_servers: Iterable[int]) -> bool:
         return self._signaled
 
     def _on_signal(self, *_: object) -> None:

@@ -49,6 +49,9 @@ class TestTemplate:
             return os.read(reading, 1) == b"1"
         finally:
             os.close(reading)
+            process.connection.setblocking(True)
+            while process.read():  # it is no longer a child of the template
+                pass
             process.close()
 
     def close(self) -> None:

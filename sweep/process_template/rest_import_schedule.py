@@ -1,7 +1,7 @@
 """Decides when the rest of the imports takes place: when attempts need it; process template.
 
 The first attempts with an optimizer import torch's compiler themselves. An attempt that has used as much processor time
-as that is taken for one of them: others follow.
+as that is taken for one of them. Some are not, such as a script whose output is long; then the import has no effect.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class RestImportSchedule:
         """When to look again, by the clock."""
         return self._looked_at_s + LOOK_S
 
-    def is_due(self, forked: Iterable[int]) -> bool:
-        """Whether to import the rest now. `forked`: the processes of the template; those below them are attempts."""
+    def is_due(self, fork_servers: Iterable[int]) -> bool:
+        """Whether to import the rest now. `fork_servers`: their children are attempts."""
         now_s = self._clock_s()
         if now_s < self.next_look_s:
             return False
         self._looked_at_s = now_s
-        return any(cpu_s(attempt) >= ATTEMPT_CPU_S for pid in forked for attempt in children(pid))
+        return any(cpu_s(attempt) >= ATTEMPT_CPU_S for pid in fork_servers for attempt in children(pid))

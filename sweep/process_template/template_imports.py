@@ -17,7 +17,8 @@ from podium.sweep.runtime.garbage_collection import without_collection
 COMPILER = "torch._dynamo"
 # What forked processes would otherwise import themselves, each once. What every trial uses comes before torch, so that
 # it is close together in memory: a forked process copies page by page what it uses, even if it only counts references.
-FIRST_IMPORTS = ("numpy.random", "podium.sweep.trial_process.fork_server")
+FORK_SERVER = "podium.sweep.trial_process.fork_server"
+FIRST_IMPORTS = ("numpy.random", FORK_SERVER)
 REHEARSAL = "podium.sweep.trial_process.attempt_rehearsal"
 AFTER_TORCH = ("podium.sweep.training.fit", "podium.ensemble.worker.worker_process")
 log = logging.getLogger("podium.template")
@@ -49,7 +50,7 @@ def import_first() -> None:
 def import_rest() -> None:
     """Import torch's compiler, and collapse its memory into huge pages: 1.5 s of processor time, and 75 MB.
 
-    Attempts with an optimizer need it; others, scripts and members do not.
+    Attempts with an optimizer need it; others and members do not.
 
     Raises:
         RuntimeError: As `import_first` does.

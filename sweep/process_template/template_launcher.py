@@ -55,7 +55,10 @@ class TemplateProcess:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it cannot run: it has exited by itself, with an error, or is always killed soon after its start."""
+        """Whether it cannot run: it has exited with an error of its own, or is always killed soon after its start.
+
+        Not if it has exited since it can no longer be forked: the next one serves.
+        """
         status = None if self._process is None else self._process.poll()
         return self._early_deaths >= MAX_EARLY_DEATHS or ((status or 0) > 0 and status != UNFORKABLE)
 

@@ -63,6 +63,7 @@ class _Child:
     """A forked process and the connection to its client."""
 
     pid: int
+    entry: str
     client: socket.socket | None
     detached: bool
     kill_at_s: float | None = field(default=None)
@@ -145,7 +146,7 @@ class Template:
         if pid < 0:
             client.close()
             return
-        self._children[pid] = child = _Child(pid, client, request.detached)
+        self._children[pid] = child = _Child(pid, request.entry, client, request.detached)
         self._selector.register(client, selectors.EVENT_READ, child)
         _send(client, ProcessForked(pid))
 
@@ -240,13 +241,16 @@ class Template:
 
     def _import_rest_if_due(self) -> None:
         """Requests wait meanwhile, once in the life of the template."""
-        if self._schedule is None or not self._schedule.is_due(self._children):
+        if self._schedule is None:
+            return
+        fork_servers = [child.pid for child in self._children.values() if child.entry == template_imports.FORK_SERVER]
+        if not self._schedule.is_due(fork_servers):
             return
         self._schedule = None
         try:
             template_imports.import_rest()
-        except RuntimeError:
-            log.exception("another process template serves without these imports")
+        except BaseException:  # an import runs any code; what has been forked keeps running
+            log.exception("cannot serve after the rest of the imports; another process template does without them")
             os._exit(UNFORKABLE)
         for child in self._children.values():
             if child.client is not None:

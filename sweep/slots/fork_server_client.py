@@ -49,6 +49,8 @@ ForkServerClientReply = AttemptForked | AttemptExited | ForkServerExited | ForkS
 class ForkServerClient:
     """One fork server, requested again on the next attempt after it has exited or is outdated.
 
+    With `preload` it is never outdated: it imports the rest itself, and to import its packages again takes seconds.
+
     Args:
         visible: CUDA_VISIBLE_DEVICES of the fork server and its children.
         on_reply: Called with each reply about the attempt, and when the fork server is outdated. When it exits, the
@@ -91,7 +93,7 @@ class ForkServerClient:
         Raises `UserCodeError` when a package of `preload` cannot be imported, exits the process, or takes too long, and
         `OSError` when there is no process template.
         """
-        if self._process is not None and self._process.is_outdated:
+        if self._process is not None and self._process.is_outdated and not self._preload:
             self.kill()
         if self._warm is None or self._process is None or self._process.has_exited:
             self._warm = self._start()
@@ -157,7 +159,7 @@ class ForkServerClient:
             self._on_reply(ForkServerExited(orphans))
 
     def _on_outdated(self, process: ForkedProcess) -> None:
-        if process is self._process:
+        if process is self._process and not self._preload:
             self._on_reply(ForkServerOutdated())
 
     async def _read_replies(self, control: socket.socket, process: ForkedProcess, ready: asyncio.Future[None]) -> None:

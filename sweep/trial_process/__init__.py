@@ -4,8 +4,7 @@ Runs in the fork server and in trial processes.
 
 Modules:
     artifacts                  Artifacts of a trial: copies of its files, written atomically, limited in number and size
-    attempt_rehearsal          Runs attempts without user code before the first fork, so that all of them share its
-                               memory
+    attempt_rehearsal          Runs attempts without user code before forks, so that all of them share its memory
     attempt_runner             Runs one attempt, from its assignment to its outcome
     checkpoint_methods         The checkpoints that `trial.` offers: saved, and loaded by the next attempt
     constraint_function        `program.constraints`: evaluates the constraints of a trial, as Optuna's

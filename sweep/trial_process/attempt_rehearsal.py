@@ -1,4 +1,4 @@
-"""Runs attempts without user code before the first fork, so that all of them share its memory; process template.
+"""Runs attempts without user code before forks, so that all of them share its memory; process template.
 
 In the first executions, the interpreter specializes the code and fills its caches. Otherwise every attempt would do so,
 in memory that is then copied: hundreds of the 1,500 pages that a trial writes.

@@ -49,6 +49,7 @@ from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
 from podium.sweep.trial_process import attempt_runner
 from podium.sweep.values.errors import UserCodeError
 
+COMPILER = "torch._dynamo"  # as the template imports it, when attempts need it
 RETRY_S = 1.0  # after a failed fork
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 SESSION_NICENESS = 5  # of a trial's session: everything else on the machine is in other sessions
@@ -239,6 +240,8 @@ def _import_packages(names: Sequence[str]) -> None:
     if not names:
         return
     with without_collection():
+        with contextlib.suppress(Exception):  # attempts that need it say why
+            importlib.import_module(COMPILER)  # the template may not have done so yet
         for name in names:
             _import(name, torch)
     huge_page_collapse.collapse_memory()
