@@ -1,4 +1,4 @@
-"""A process template that imports the rest at once."""
+"""A process template that imports the rest at once; started by tests."""
 
 from __future__ import annotations
 

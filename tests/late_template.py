@@ -1,4 +1,4 @@
-"""A process template that imports the rest when it is told to, by SIGUSR1."""
+"""A process template that imports the rest on SIGUSR1; started by tests."""
 
 from __future__ import annotations
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podium.sweep.protocol.process_template_messages import WITHOUT_REST
-from podium.sweep.runtime.process_cpu_and_connections import has_ended
 from podium.sweep.values.states import TrialState
 from tests.driver import SlotDriver, key_of, stop_command
 from tests.process_templates import TestTemplate
@@ -52,7 +50,7 @@ def test_running_attempt_keeps_its_fork_server_until_it_ends(slot: SlotDriver, t
     running = slot.begin("sleeps")
     os.kill(template.process.pid, signal.SIGUSR1)
     template.wait_for_imports()
-    slot.wait(asyncio.sleep(0.2))  # in which the slot is told
+    slot.wait(asyncio.sleep(0.2))  # in which the slot reads the message
     assert slot.fork_servers() == first
     assert slot.end(stop_command(key_of(running))).state is TrialState.CANCELLED
     assert slot.result("finds_the_compiler").value == 1.0
@@ -66,7 +64,7 @@ def test_fork_server_with_packages_imports_the_rest_itself_and_stays(slot: SlotD
     servers = set(slot.fork_servers())
     os.kill(template.process.pid, signal.SIGUSR1)
     template.wait_for_imports()
-    slot.wait(asyncio.sleep(0.2))  # in which the slot is told
+    slot.wait(asyncio.sleep(0.2))  # in which the slot reads the message
     assert slot.result(program).value == 1.0
     assert slot.result("finds_the_compiler").value == 1.0
     assert len(servers & set(slot.fork_servers())) == 1, "only the one without packages was replaced"
@@ -80,8 +78,7 @@ def test_template_that_can_no_longer_be_forked_is_replaced_by_one_without_the_re
     first = slot.fork_servers()
     running = slot.begin("sleeps")
     os.kill(template.process.pid, signal.SIGUSR1)
-    while not has_ended(template.process.pid):
-        time.sleep(0.05)
+    os.waitid(os.P_PID, template.process.pid, os.WEXITED | os.WNOWAIT)
     assert not template.process.has_failed, "the guardian would end the service"
     assert template.process.start_if_exited()
     assert slot.end(stop_command(key_of(running))).state is TrialState.CANCELLED
