@@ -164,9 +164,10 @@ class SlotDriver:
         return events
 
     def begin(self, program: str | dict[str, Any], **changes: Any) -> Assignment:
-        """Start an attempt, and wait until its process is up."""
+        """Start an attempt, and wait until its process is up. Raises `AssertionError` if it has ended by then."""
         assignment = self.assignment(program, **changes)
-        self.until(lambda event: isinstance(event, Started), run(assignment))
+        events = self.until(lambda event: isinstance(event, Started | Ended), run(assignment))
+        assert not isinstance(events[-1], Ended), events[-1]
         return assignment
 
     def end(self, *commands: SlotCommand) -> Ended:

@@ -189,7 +189,7 @@ def test_stop_is_applied_when_sent_with_start(slot: SlotDriver) -> None:
 
 
 def test_time_limit_is_enforced_without_calls(slot: SlotDriver) -> None:
-    assignment = slot.begin(_program("train:never_ends"), limits=Limits(trial_s=0.5, grace_s=0.1))
+    assignment = slot.begin(_program("train:never_ends"), limits=Limits(trial_s=1.0, grace_s=0.1))
 
     async def until_gone() -> None:
         while slot.attempt_processes():

@@ -134,10 +134,10 @@ def test_new_session_reports_attempt_that_previous_one_is_starting(slot: SlotDri
 
 
 def test_requests_to_slow_fork_server_are_processed_in_sequence(slot: SlotDriver) -> None:
-    slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
+    slot.begin("never_ends", limits=Limits(trial_s=1.0, grace_s=0.05))
     (fork_server,) = slot.fork_servers()
     os.kill(fork_server, signal.SIGSTOP)
-    slot.wait(asyncio.sleep(0.5))
+    slot.wait(asyncio.sleep(1.3))
     os.kill(fork_server, signal.SIGCONT)
     assert slot.end().cause is Cause.TIMEOUT
     assert slot.fork_servers() == [fork_server]
@@ -145,10 +145,10 @@ def test_requests_to_slow_fork_server_are_processed_in_sequence(slot: SlotDriver
 
 def test_attempt_ends_when_fork_server_hangs(slot: SlotDriver) -> None:
     with slot.with_options(fork_server_s=0.3):
-        slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
+        assignment = slot.begin("never_ends", limits=Limits(grace_s=0.05))
         (fork_server,) = slot.fork_servers()
         os.kill(fork_server, signal.SIGSTOP)
-        assert slot.end().cause is Cause.TIMEOUT
+        assert slot.end(stop_command(key_of(assignment))).cause is Cause.CANCELLED
         assert slot.result("good").state is TrialState.FINISHED
         assert fork_server not in slot.fork_servers()
 
