@@ -120,10 +120,12 @@ class DatabaseRecorder:
         own. Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait
         for the disk.
         """
-        durable = any(isinstance(change, DURABLE) for change in changes)
-        with self._database.write(durable=durable) as connection:
+        kinds = {type(change) for change in changes}
+        if len(kinds) > 1:  # most commits are metric points only
+            changes = sorted(changes, key=lambda change: _RANKS.get(type(change), 0))
+        with self._database.write(durable=not kinds.isdisjoint(DURABLE)) as connection:
             scheduler_lease.check(connection, self.epoch)
-            for kind, group in groupby(sorted(changes, key=lambda change: _RANKS.get(type(change), 0)), key=type):
+            for kind, group in groupby(changes, key=type):
                 _WRITERS[kind](connection, list(group))
 
     def confirm(self) -> None:
