@@ -24,7 +24,7 @@ class SweepTimes:
     trials: int
     inside_s: float  # from the first placement to the end, as recorded by the service
     outside_s: float  # from the submission to the first response with state `finished`
-    busy_share: float  # of the devices, between first start and last end
+    busy_share: float | None  # of the devices, between first start and last end; None if unknown
 
 
 @contextlib.contextmanager
@@ -59,4 +59,4 @@ def timed_sweep(client: Client, sweep_document: Any) -> SweepTimes:
     if sweep["counts"] != {"finished": trials}:
         raise RuntimeError(f"the sweep is {sweep['state']} with {sweep['counts']}: {sweep['reason']}")
     started, ended = (datetime.fromisoformat(at) for at in (sweep["started_at"], sweep["ended_at"]) if at is not None)
-    return SweepTimes(trials, (ended - started).total_seconds(), outside_s, sweep["device_busy_share"] or 0.0)
+    return SweepTimes(trials, (ended - started).total_seconds(), outside_s, sweep["device_busy_share"])

@@ -70,7 +70,8 @@ def real_slots(plan: Plan) -> SweepTimes:
     parameters = {"seconds": {"value": 1.0}, "x": {"min": 0.0, "max": 1.0}}
     with fresh_service(f"cpu:{SLOTS}") as client:
         times = timed_sweep(client, document("sleeping:objective", parameters, TRIALS, method="random"))
-    plan.say(f"{SLOTS} real slots: {_percent(times):.1f} %, devices busy {100 * times.busy_share:.1f} %")
+    busy = "unknown" if times.busy_share is None else f"{100 * times.busy_share:.1f} %"
+    plan.say(f"{SLOTS} real slots: {_percent(times):.1f} %, devices busy {busy}")
     return times
 
 

@@ -92,8 +92,9 @@ def _read(connection: Any, path: Path) -> _DatabaseState:
     loose: dict[tuple[str, str], int] = {}
     for table, _row, parent, _key in connection.execute("PRAGMA foreign_key_check"):
         loose[table, parent] = loose.get((table, parent), 0) + 1
-    problems += [f"{count} rows of {table} reference missing rows of {parent}"
-                 for (table, parent), count in loose.items()]  # fmt: skip
+    problems += [
+        f"references of {table} to missing rows of {parent}: {count}" for (table, parent), count in loose.items()
+    ]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if tables >= _OURS else None
     if found is None:

@@ -98,7 +98,7 @@ def test_dangling_references_are_found(podium: Podium, data: DataDirectory) -> N
         connection.commit()
     code, out, _ = podium("db", "check", "--json", "--data-dir", data.root)
     assert code == 1
-    assert json.loads(out)["problems"] == ["1 rows of enqueued reference missing rows of sweeps"]
+    assert json.loads(out)["problems"] == ["references of enqueued to missing rows of sweeps: 1"]
 
 
 def test_damage_is_found_and_the_restore_command_is_named(podium: Podium, data: DataDirectory) -> None:
