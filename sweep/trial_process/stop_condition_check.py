@@ -45,6 +45,11 @@ class EarlyFinish:
         self.reason = ""  # why the trial ends early
         self.decided = False  # the slot has received the decision
 
+    @property
+    def first_step(self) -> int:
+        """The step after the last one that was reported before the checkpoint from which the program continues."""
+        return 0 if self._continued_at is None else self._continued_at + 1
+
     def uses_metric(self, name: str) -> bool:
         """Whether a condition of `stop` names this metric."""
         return any(name == watched for watched, _ in self._stop)

@@ -125,19 +125,21 @@ def _result_of(result: Any, trial: Trial) -> Any:
     if inspect.iscoroutine(result):
         result.close()
         raise UserCodeError("the function is `async`; write a synchronous one")
-    return _report_yielded(result, trial) if isinstance(result, Generator) else result
+    return report_yielded(result, trial) if isinstance(result, Generator) else result
 
 
-def _report_yielded(reports: Generator[Any, None, Any], trial: Trial) -> Any:
-    """The return value, or else the last yielded value. Raises `Pruned`."""
+def report_yielded(reports: Generator[Any, None, Any], trial: Trial) -> Any:
+    """Report what a generator yields; its return value, or else the last yielded value. Raises `Pruned`."""
     last: Any = None
-    step = 0
+    step: int | None = None
     while True:
         try:
             values = next(reports)
         except StopIteration as end:
             return trial.early_finish.reduced_values(last) if end.value is None else end.value
         last = {**last, **values} if isinstance(last, Mapping) and isinstance(values, Mapping) else values
+        if step is None:  # `trial.resume` was called before the first report, if at all
+            step = trial.early_finish.first_step
         step = report_values(values, step, trial) + 1
         if trial.should_prune():
             reports.close()

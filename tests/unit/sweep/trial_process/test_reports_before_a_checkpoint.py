@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +15,10 @@ from podium.sweep.protocol.trial_messages import AttrsReported, parse_from_trial
 from podium.sweep.trial_process.attempt_runner import outcome_of
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.trial_process.user_function_runner import report_yielded
 from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
+from podium.sweep.values.slot_events import Reported
 from podium.sweep.values.states import TrialState
 
 Program = Callable[[Trial], Any]
@@ -47,11 +49,17 @@ class RepeatedTrial:
 
     def sent(self) -> list[AttrsReported]:
         """The attributes that the last attempt has sent."""
+        return [each for each in self._messages() if isinstance(each, AttrsReported)]
+
+    def reported(self) -> list[tuple[int, float]]:
+        """The steps and values that the last attempt has reported."""
+        return [(each.step, each.value) for each in self._messages() if isinstance(each, Reported)]
+
+    def _messages(self) -> list[object]:
         ours, theirs = self._sockets[-2:]
         ours.shutdown(socket.SHUT_WR)
         with theirs.makefile("rb") as lines:
-            messages = [parse_from_trial(line, AttemptKey(1, self._attempts)) for line in lines]
-        return [each for each in messages if isinstance(each, AttrsReported)]
+            return [parse_from_trial(line, AttemptKey(1, self._attempts)) for line in lines]
 
     def close(self) -> None:
         for each in self._sockets:
@@ -138,6 +146,26 @@ def test_iterations_are_counted_from_the_first_attempt(repeated: RepeatedTrial, 
     assert repeated.attempt(training(losses[:2], source, fails=True), stop=stop).state == TrialState.FAILED
     outcome = repeated.attempt(training(losses, source), stop=stop)
     assert (outcome.values, outcome.message) == ((0.25,), "stop: training_iteration 4 reached 4")
+
+
+def test_steps_of_yielded_numbers_continue_after_the_checkpoint(repeated: RepeatedTrial, source: Path) -> None:
+    losses = (0.1, 0.4, 0.3, 0.2)
+
+    def yields(count: int) -> Program:
+        def epochs(trial: Trial) -> Generator[float, None, None]:
+            found = trial.resume_folder()
+            for epoch in range(0 if found is None else found.iteration + 1, count):
+                yield losses[epoch]
+                trial.save_checkpoint_folder(source, epoch)
+            if count < len(losses):
+                raise OSError("the machine fails")
+
+        return lambda trial: report_yielded(epochs(trial), trial)
+
+    assert repeated.attempt(yields(2), objective="min").state == TrialState.FAILED
+    assert repeated.reported() == [(0, 0.1), (1, 0.4)]
+    assert repeated.attempt(yields(4), objective="min").values == (0.1,)
+    assert repeated.reported() == [(2, 0.3), (3, 0.2)]
 
 
 def test_checkpoint_of_the_next_report_has_its_values(repeated: RepeatedTrial, source: Path) -> None:
