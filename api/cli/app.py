@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
+import typer
+
+from podium.api.cli.terminal import lazy_imports
 from podium.api.cli.terminal.lazy_groups import CommandSource, group, lazy_group
 from podium.sweep.values.errors import (
     BundleError,
@@ -60,8 +64,23 @@ app = group(
 )
 
 
+def _print_versions(wanted: bool) -> None:
+    """Those that must be equal on all machines of a cluster; Python up to its minor version."""
+    if wanted:
+        found = lazy_imports.package_versions.versions()
+        print(f"podium {found['podium']}, ray {found['ray']}, python {found['python']}")
+        raise typer.Exit
+
+
 @app.callback()
-def podium() -> None:
+def podium(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the versions of Podium, Ray and Python.", callback=_print_versions, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Only the commands do anything; Typer builds a group from a callback."""
 
 

@@ -277,9 +277,13 @@ class Client(EnsembleCalls, ExportCalls, SweepOrganizationCalls):
         params: dict[str, int] = {"max_points": max_points, **({} if attempt is None else {"attempt": attempt})}
         return self._answer(UsageInfo, "GET", f"/api/v1/trials/{trial_id}/usage", params=params)
 
-    def log(self, trial_id: int, rank: int = 0) -> str:
-        """The end of a trial's output; `rank`: of one with a process on each of several devices."""
-        return self._request("GET", f"/api/v1/trials/{trial_id}/log", params={"rank": rank}).text
+    def log(self, trial_id: int, rank: int = 0, attempt: int | None = None) -> str:
+        """The end of the output of an attempt, by default the last one.
+
+        `rank`: of a trial with a process on each of several devices. Raises `NotFoundError`.
+        """
+        params = {"rank": rank} if attempt is None else {"rank": rank, "attempt": attempt}
+        return self._request("GET", f"/api/v1/trials/{trial_id}/log", params=params).text
 
     def log_from(self, trial_id: int, attempt: int, start: int = 0, rank: int = 0) -> tuple[str, int]:
         """The output of an attempt from byte `start` on, and the byte where the next read continues."""

@@ -193,14 +193,17 @@ def _show_ranks(attempts: list[AttemptInfo]) -> None:
 def show_log(
     trial: TrialName,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="print new output until the trial ends")] = False,
+    attempt: Annotated[int | None, typer.Option(min=1, help="of this attempt; by default of the last one")] = None,
     rank: Annotated[int, typer.Option(min=0, help="of a trial with several devices: the process on one of them")] = 0,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Print the end of a trial's output."""
+    if follow and attempt is not None:
+        raise typer.BadParameter("--follow prints the last attempt; omit --attempt")
     with lazy_imports.Client.of(data_dir) as client:
         trial_id = client.trial_id(trial)
         if not follow:
-            print(client.log(trial_id, rank), end="")
+            print(client.log(trial_id, rank, attempt), end="")
             return
         try:
             for text in lazy_imports.log_following.follow_log(client, trial_id, rank=rank):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from podium.api.serve.service_lock import all_services_locked as all_services_locked
     from podium.api.serve.settings_from_options import settings_from as settings_from
     from podium.db.schema import database_binding as database_binding
+    from podium.sweep.runtime import package_versions as package_versions
     from podium.sweep.runtime import service_settings as service_settings
     from podium.sweep.runtime.device_detection import local_devices as local_devices
     from podium.sweep.runtime.device_detection import sharing_remark as sharing_remark
@@ -65,6 +66,7 @@ _MODULES = {
     "startup": "podium.api.serve",
     "database_binding": "podium.db.schema",
     "memory_mapped_datasets": "podium.sweep.data",
+    "package_versions": "podium.sweep.runtime",
     "service_settings": "podium.sweep.runtime",
     "random_configurations": "podium.sweep.specfile",
     "spec_summary": "podium.sweep.specfile",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,7 @@ def test_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) ->
         (("trial", "show", "1"), ["model.safetensors: 1,000 bytes"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
         (("trial", "logs", "1", "--follow"), ["epoch 1\n"]),
+        (("trial", "logs", "1", "--attempt", "1"), ["epoch 1\n"]),
         (("sweep", "cancel", "1"), ["sweep 1 is cancelled\n"]),
         (("sweep", "pause", "1"), ["sweep 1 is paused\n"]),
         (("sweep", "resume", "1"), ["sweep 1 is queued\n"]),
@@ -280,6 +283,7 @@ def test_several_sweeps_are_changed_one_by_one_and_refusals_are_reported(podium:
     ("command", "words"),
     [
         (("trial", "retry", "1"), "a finished trial cannot be retried; possible: clone"),
+        (("trial", "logs", "1", "--attempt", "2"), "attempt 2 of trial 1 has no output yet"),
         (("sweep", "extend", "1", "--run-cap", "1"), "run_cap is 4 and can only go up"),
         (("devices", "drain", "gpu-7"), "there is no device 'gpu-7'; known: cpu-0"),
     ],
@@ -310,6 +314,7 @@ def test_refused_command_exits_1_with_the_reason(
         (("sweep", "extend", "1", "--by", "1", "--run-cap", "9"), "give one of --run-cap and --by"),
         (("sweep", "extend", "1", "--priority", "1000"), "priority"),
         (("sweep", "pause"), "Missing argument"),
+        (("trial", "logs", "1", "--follow", "--attempt", "1"), "--follow prints the last attempt; omit --attempt"),
         (("devices", "--data-dir", "/other", "drain", "cpu-0"), "after the command: podium devices drain"),
         (("devices", "--json", "return", "cpu-0"), "--json"),
     ],
@@ -478,6 +483,7 @@ HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "
     "arguments",
     [
         ("--help",),
+        ("--version",),
         ("sweep", "--help"),
         ("sweep", "run", "--help"),
         ("sweep", "export", "--help"),
@@ -495,6 +501,11 @@ def test_help_imports_no_heavy_package(arguments: tuple[str, ...]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_version_names_what_must_be_equal_on_all_machines(podium: Podium) -> None:
+    found = [version("podium"), version("ray"), platform.python_version()]
+    assert podium("--version") == (0, "podium {}, ray {}, python {}\n".format(*found), "")
 
 
 def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
