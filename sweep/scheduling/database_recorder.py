@@ -83,8 +83,9 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     DeviceChanged: devices.change,
     DeviceDrained: devices.drain,
 }
-# New trials depend on no other change of a transaction, and no change of a trial on those of devices.
-_RANKS = {TrialPlanned: -1, DeviceChanged: 1, DeviceDrained: 1}
+# New trials depend on no other change of a transaction, and no change of a trial on those of devices. An attempt that
+# has left its device was placed in an earlier transaction, and ends in this one or a later one.
+_RANKS = {TrialPlanned: -2, AttemptReleased: -1, DeviceChanged: 1, DeviceDrained: 1}
 
 
 class DatabaseRecorder:
@@ -116,9 +117,9 @@ class DatabaseRecorder:
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all changes, or raise `DatabaseError` and write nothing.
 
-        In order, but new trials before all others, and devices after them: in between, each would be a statement of its
-        own. Raises `FencedError` if another scheduler has taken over. A commit of metric points and usage does not wait
-        for the disk.
+        In order, but first new trials and attempts that have left their devices, and devices last: in between, each
+        would be a statement of its own. Raises `FencedError` if another scheduler has taken over. A commit of metric
+        points and usage does not wait for the disk.
         """
         kinds = {type(change) for change in changes}
         if len(kinds) > 1:  # most commits are metric points only

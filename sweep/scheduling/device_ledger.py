@@ -364,7 +364,9 @@ class DeviceLedger:
 
     def free(self) -> list[Slot]:
         """The slots that can accept a trial now."""
-        return [each for each in self._slots.values() if each.trial is None and each.ending is None and each.available]
+        slots = self._slots.values()
+        idle = [each for each in slots if each.trial is None and each.ending is None]
+        return [each for each in idle if not (each.lost or each.dedicated or each.drain_reason or each.leaving)]
 
     def others(self, fits: Callable[[Device], bool]) -> OtherDevices:
         """Whether a trial that avoids a device has another one that accepts trials, and that `fits`."""
@@ -382,5 +384,5 @@ class DeviceLedger:
     def send(self, pool: SlotPool, now_s: float) -> None:
         """Acknowledge events and send commands, each slot in one call, which also requests the next events."""
         for slot in self:
-            if not slot.lost and (slot.answered or slot.commands):
+            if (slot.answered or slot.commands) and not slot.lost:
                 pool.send(slot.device.device_id, slot.acknowledged, slot.take_commands(now_s))

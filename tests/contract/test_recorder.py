@@ -427,6 +427,17 @@ def test_attempt_that_sends_its_files_has_its_device_time(store: Store) -> None:
     assert store.sweep().device_s == 7.0, "of an attempt that has ended"
 
 
+def test_attempts_that_leave_their_devices_and_end_in_one_commit(store: Store) -> None:
+    store.commit(planned(1), planned(2, 1), placed(), placed(trial_id=2))
+    failure = replace(ended(1, FAILED, WAITING, cause=Cause.INFRASTRUCTURE), device_s=7.0)
+    store.commit(
+        AttemptReleased(AttemptKey(1, 1), 1, 0, 7.0, 12.0), failure, AttemptReleased(AttemptKey(2, 1), 1, 1, 5.0, 12.0)
+    )
+    assert (store.trial(1).state, store.trial(1).device_s) == (WAITING, None)
+    assert (store.trial(2).state, store.trial(2).device_s) == (RUNNING, 5.0)
+    assert store.sweep().device_s == 12.0
+
+
 def test_intervals_change_the_parameters_and_settle_earlier_failures(store: Store) -> None:
     store.commit(planned(), IntervalStarted(1, 1, 1, {"x": 0.25}, 1, 12.0), placed())
     assert store.trial().intervals == (StoredInterval(1, {"x": 0.25}, 1),)
