@@ -68,7 +68,7 @@ def _print_versions(wanted: bool) -> None:
     """Those that must be equal on all machines of a cluster; Python up to its minor version."""
     if wanted:
         found = lazy_imports.package_versions.versions()
-        print(f"podium {found['podium']}, ray {found['ray']}, python {found['python']}")
+        print(", ".join(f"{name} {found.get(name, '(unknown)')}" for name in ("podium", "ray", "python")))
         raise typer.Exit
 
 

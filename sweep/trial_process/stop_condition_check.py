@@ -38,17 +38,15 @@ class EarlyFinish:
         self._has_reported = False  # an objective, in this attempt
         self._steps = 0  # number of different steps
         self._last_step = -1
+        begin = assignment.interval
+        # Of the next value that a generator yields without a step; part of checkpoints.
+        self.next_step = 0 if begin is None or begin.after_step is None else begin.after_step + 1
         self._met_at: int | None = None  # the step at which a condition was met
         self._raises = True
         self._started_s = self._epoch_started_s = time.monotonic()
         self._longest_epoch_s = 0.0
         self.reason = ""  # why the trial ends early
         self.decided = False  # the slot has received the decision
-
-    @property
-    def first_step(self) -> int:
-        """The step after the last one that was reported before the checkpoint from which the program continues."""
-        return 0 if self._continued_at is None else self._continued_at + 1
 
     def uses_metric(self, name: str) -> bool:
         """Whether a condition of `stop` names this metric."""
@@ -84,7 +82,9 @@ class EarlyFinish:
             step, values = int(report[0]), {str(name): float(value) for name, value in report[1].items()}
             reported.record(step, values)
             steps, last_step = steps + (step > last_step), max(step, last_step)
-        return {"reported": reported.state(), "steps": steps, "last_step": last_step}
+        return {
+            "reported": reported.state(), "steps": steps, "last_step": last_step, "next_step": self.next_step,
+        }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """The program continues from a checkpoint: the reports before it count, unless it has reported already.
@@ -97,6 +97,7 @@ class EarlyFinish:
         self._reported.restore(state["reported"])
         self._continued_at = self._reported.last_step
         self._steps, self._last_step = state["steps"], state["last_step"]
+        self.next_step = state.get("next_step", self.next_step)  # checkpoints of earlier versions have none
 
     def remark_on(self, values: tuple[float, ...]) -> str:
         """A remark on the returned values of an attempt that continued and reported nothing, if others were reported.

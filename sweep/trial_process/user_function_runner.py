@@ -131,16 +131,14 @@ def _result_of(result: Any, trial: Trial) -> Any:
 def report_yielded(reports: Generator[Any, None, Any], trial: Trial) -> Any:
     """Report what a generator yields; its return value, or else the last yielded value. Raises `Pruned`."""
     last: Any = None
-    step: int | None = None
+    early = trial.early_finish
     while True:
         try:
             values = next(reports)
         except StopIteration as end:
-            return trial.early_finish.reduced_values(last) if end.value is None else end.value
+            return early.reduced_values(last) if end.value is None else end.value
         last = {**last, **values} if isinstance(last, Mapping) and isinstance(values, Mapping) else values
-        if step is None:  # `trial.resume` was called before the first report, if at all
-            step = trial.early_finish.first_step
-        step = report_values(values, step, trial) + 1
+        early.next_step = report_values(values, early.next_step, trial) + 1
         if trial.should_prune():
             reports.close()
             raise Pruned

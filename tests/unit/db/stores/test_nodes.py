@@ -157,6 +157,20 @@ def test_device_runs_no_trial_that_has_left_it(database: Database) -> None:
         assert [event["kind"] for event in event_outbox.after(connection, 0)][-1] == "trial.sending"
 
 
+def test_release_is_recorded_before_the_end_in_the_same_commit(database: Database) -> None:
+    commit(database, device("b:gpu-0"))
+    run_trial_on(database, "b:gpu-0")
+    end = Ended(AttemptKey(1, 1), TrialState.FINISHED, AT, AT + 5, value=0.5)
+    commit(
+        database,
+        AttemptReleased(AttemptKey(1, 1), 1, 0, 5.0, AT),
+        AttemptEnded(end, 1, 0, TrialState.FINISHED, 5.0),
+    )
+    with database.read() as connection:
+        kinds_of_trial = [event["kind"] for event in event_outbox.after(connection, 0) if event["trial_id"] == 1]
+    assert kinds_of_trial == ["trial.running", "trial.sending", "trial.finished"]
+
+
 def test_node_that_shall_leave_now_waits_for_nothing(database: Database) -> None:
     report(database)
     commit(database, device("b:gpu-0"))

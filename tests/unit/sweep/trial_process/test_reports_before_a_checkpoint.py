@@ -16,7 +16,7 @@ from podium.sweep.trial_process.attempt_runner import outcome_of
 from podium.sweep.trial_process.slot_channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.user_function_runner import report_yielded
-from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
+from podium.sweep.values.attempt_assignment import Assignment, AttemptKey, Interval
 from podium.sweep.values.attempt_outcomes import ReportedOutcome
 from podium.sweep.values.slot_events import Reported
 from podium.sweep.values.states import TrialState
@@ -88,6 +88,20 @@ def training(losses: Sequence[float], source: Path, *, fails: bool = False, retu
     return program
 
 
+def yielding(values: Sequence[Any], source: Path, *, fails: bool = False) -> Program:
+    """Yields the values of the epochs after the newest checkpoint, and saves one after each."""
+
+    def epochs(trial: Trial) -> Generator[Any, None, None]:
+        found = trial.resume_folder()
+        for epoch in range(0 if found is None else found.iteration + 1, len(values)):
+            yield values[epoch]
+            trial.save_checkpoint_folder(source, epoch)
+        if fails:
+            raise OSError("the machine fails")
+
+    return lambda trial: report_yielded(epochs(trial), trial)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     (tmp_path / "source").mkdir()
@@ -151,21 +165,37 @@ def test_iterations_are_counted_from_the_first_attempt(repeated: RepeatedTrial, 
 def test_steps_of_yielded_numbers_continue_after_the_checkpoint(repeated: RepeatedTrial, source: Path) -> None:
     losses = (0.1, 0.4, 0.3, 0.2)
 
-    def yields(count: int) -> Program:
-        def epochs(trial: Trial) -> Generator[float, None, None]:
-            found = trial.resume_folder()
-            for epoch in range(0 if found is None else found.iteration + 1, count):
-                yield losses[epoch]
-                trial.save_checkpoint_folder(source, epoch)
-            if count < len(losses):
-                raise OSError("the machine fails")
-
-        return lambda trial: report_yielded(epochs(trial), trial)
-
-    assert repeated.attempt(yields(2), objective="min").state == TrialState.FAILED
+    assert repeated.attempt(yielding(losses[:2], source, fails=True), objective="min").state == TrialState.FAILED
     assert repeated.reported() == [(0, 0.1), (1, 0.4)]
-    assert repeated.attempt(yields(4), objective="min").values == (0.1,)
+    assert repeated.attempt(yielding(losses, source), objective="min").values == (0.1,)
     assert repeated.reported() == [(2, 0.3), (3, 0.2)]
+
+
+def test_steps_of_yielded_numbers_continue_if_the_metric_is_no_objective(repeated: RepeatedTrial, source: Path) -> None:
+    yielded = (0.1, 0.4, 0.3)
+    repeated.attempt(yielding(yielded[:2], source, fails=True), ("loss",), metric="val")
+    repeated.attempt(yielding(yielded, source), ("loss",), metric="val")
+    assert repeated.reported() == [(2, 0.3)]
+
+
+def test_steps_of_yielded_numbers_continue_after_those_of_an_objective_that_is_rare(
+    repeated: RepeatedTrial, source: Path
+) -> None:
+    yielded = ({"size": 1.0}, {"size": 2.0, "loss": 0.5}, {"size": 3.0}, {"size": 4.0, "loss": 0.25})
+    repeated.attempt(yielding(yielded[:3], source, fails=True))
+    assert repeated.reported() == [(1, 0.5)]
+    repeated.attempt(yielding(yielded, source))
+    assert repeated.reported() == [(3, 0.25)]
+
+
+def test_steps_of_yielded_numbers_continue_in_the_next_interval_of_a_population(repeated: RepeatedTrial) -> None:
+    interval = Interval(number=2, steps=5, after_step=4, value=0.5)
+
+    def epochs(_: Trial) -> Generator[float, None, None]:
+        yield 0.3
+
+    repeated.attempt(lambda trial: report_yielded(epochs(trial), trial), interval=interval)
+    assert repeated.reported() == [(5, 0.3)]
 
 
 def test_checkpoint_of_the_next_report_has_its_values(repeated: RepeatedTrial, source: Path) -> None:
