@@ -78,6 +78,7 @@ from podium.sweep.values.slot_events import (
 ABANDONED_CHECK_S = 1.0
 KNOWN_FOLDERS = 8  # more attempts than can run, be sent, or have events that no scheduler has acknowledged
 FLUSH_S = 0.1  # see `Slot`
+REMOVAL_DELAY_S = 1.0  # at most, while the next attempt fetches its files
 _MB = 1 << 20
 _URGENT = (DeviceReleased, Ended, RankIdle, StopRequested, StoreOpened, StudyRequested, SuggestRequested)
 log = logging.getLogger("podium.slot")
@@ -455,6 +456,8 @@ class Slot:
                 self._spawn(self._remove_files(ended))
 
     async def _remove_files(self, ended: _EndedAttempt) -> None:
+        """Remove them when the next attempt has its own, which comes with the acknowledgement: both ask the agent."""
+        await self._changes.wait_until(lambda: self._fetching is None, REMOVAL_DELAY_S)
         try:
             await self._files.remove(ended.assignment, checkpoints=ended.counted)
         except FilesError as error:
