@@ -114,6 +114,24 @@ def test_attempt_that_has_left_nothing_ends_at_once(slot: SlotDriver, files: Fak
     assert files.log == ["fetch", "remove with checkpoints"]
 
 
+@pytest.mark.parametrize("arrives", [True, False])
+def test_files_are_removed_after_those_of_the_next_attempt_have_arrived_or_a_second_later(
+    slot: SlotDriver, files: FakeFiles, arrives: bool
+) -> None:
+    files.arrive.set()
+    files.has_left = False
+    slot.end(run(slot.assignment("good")))
+    files.arrive.clear()
+    slot.exchange(run(slot.assignment("good")))  # acknowledges the end
+    slot.wait(asyncio.sleep(0.1))
+    assert files.log == ["fetch", "fetch"]
+    if arrives:
+        files.arrive.set()
+        slot.until(lambda event: isinstance(event, Started))
+    wait_until_logged(slot, files, 3)
+    assert files.log[2] == "remove with checkpoints"
+
+
 def test_saved_files_are_reported_when_the_head_has_them(slot: SlotDriver, files: FakeFiles) -> None:
     files.arrive.set()
     slot.until(lambda event: isinstance(event, Started), run(slot.assignment("saves_a_model")))
