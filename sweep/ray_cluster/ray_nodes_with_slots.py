@@ -45,9 +45,9 @@ def alive_nodes(known: Mapping[str, ClusterNode] | None = None) -> dict[str, Clu
     """By Ray's id, the head, which is the node of this process, and the nodes with a label that names them.
 
     Other nodes of the cluster get no slots. A node keeps the name that it has in `known`, the nodes at the last look.
-    One that joins with the name of another takes its place if the other cannot be reached: Ray lists a dead node as
-    alive for many seconds. Otherwise it gets a part of its id as well. Raises `LookupError` if Ray does not list the
-    head: then its list says nothing about the others either.
+    One that joins with the name of another takes its place if it can be reached and the other cannot: Ray lists a dead
+    node as alive for many seconds. If both can be reached, it gets a part of its id as well. Raises `LookupError` if
+    Ray does not list the head: then its list says nothing about the others either.
     """
     listed, found = _alive(known or {})
     for node_id in sorted(listed.keys() - found.keys()):
@@ -100,11 +100,13 @@ def _add(found: dict[str, ClusterNode], node: ClusterNode) -> None:
     other = next((each for each in found.values() if each.name == node.name), None)
     if other is None:
         found[node.node_id] = node
-    elif not other.is_reachable():
+    elif not node.is_reachable():
+        return  # the dead one of two with this name, also while the network of the other is interrupted
+    elif other.is_reachable():
+        found[node.node_id] = replace(node, name=f"{node.name}-{node.node_id[:6]}")
+    else:
         del found[other.node_id]
         found[node.node_id] = node
-    elif node.is_reachable():
-        found[node.node_id] = replace(node, name=f"{node.name}-{node.node_id[:6]}")
 
 
 def _node(about: Any, name: str) -> ClusterNode:

@@ -57,6 +57,19 @@ def test_second_node_of_a_name_replaces_one_that_cannot_be_reached(
         assert alive_nodes(both) == both, "the first is still listed"
 
 
+def test_dead_node_of_a_name_does_not_return_while_its_successor_is_cut_off(
+    listed: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray lists the dead one as alive for many seconds, in which the network of the other may be interrupted."""
+    listed += [_node("aaa1111", "b"), _node("fff2222", "b")]
+    reachable = {"fff2222"}
+    monkeypatch.setattr(ClusterNode, "is_reachable", lambda node: node.node_id in reachable)
+    successor = alive_nodes()
+    assert successor.keys() == {"head", "fff2222"}
+    reachable.clear()
+    assert alive_nodes(successor) == successor
+
+
 def test_list_without_the_head_is_refused(listed: list[dict[str, Any]]) -> None:
     """It would be the loss of every slot."""
     listed[:] = [_node("x", "b")]
