@@ -364,9 +364,7 @@ class DeviceLedger:
 
     def free(self) -> list[Slot]:
         """The slots that can accept a trial now."""
-        slots = self._slots.values()
-        idle = [each for each in slots if each.trial is None and each.ending is None]
-        return [each for each in idle if not (each.lost or each.dedicated or each.drain_reason or each.leaving)]
+        return [each for each in self._slots.values() if each.trial is None and each.ending is None and each.available]
 
     def others(self, fits: Callable[[Device], bool]) -> OtherDevices:
         """Whether a trial that avoids a device has another one that accepts trials, and that `fits`."""
