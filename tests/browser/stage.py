@@ -70,8 +70,10 @@ class Stage:
         about = json.loads(self.service.data.service_file.read_text())
         ports = (urlsplit(about["url"]).port or 0, urlsplit(about["gateway_url"]).port or 0)
         self.service.__exit__(None, None, None)
-        yield
-        self.service = RunningService(self.service.data.root, ports=ports)
+        try:
+            yield
+        finally:  # other tests need it
+            self.service = RunningService(self.service.data.root, ports=ports)
 
     # Sweeps, by id.
 
