@@ -10,10 +10,22 @@ from sqlalchemy import Connection, case, func, select
 
 from podium.db.queries.trial_column_expressions import HELD_S, NOW
 from podium.db.schema.tables import attempts, trials
-from podium.db.stores.id_list import id_list
+from podium.db.stores.id_list import LISTED, listed
+from podium.db.stores.precompiled_sql_statements import DriverSelect
 from podium.sweep.values.states import TrialState
 
 MAX_ERROR = 300  # characters of a message in a table
+_END = func.coalesce(trials.c.ended_at, NOW)
+_TIMES = DriverSelect(
+    select(
+        trials.c.id,
+        case((trials.c.attempt == 0, _END - trials.c.started_at), else_=func.sum(HELD_S)),
+        _END - trials.c.created_at,
+    )
+    .select_from(trials.outerjoin(attempts, attempts.c.trial_id == trials.c.id))
+    .where(trials.c.id.in_(LISTED))
+    .group_by(trials.c.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +105,9 @@ def running_and_queued_s(
 
     The values of `RUNNING_S` and `QUEUED_S`, which order and filter, with one look at the attempts of each trial.
     """
-    end = func.coalesce(trials.c.ended_at, NOW)
-    statement = (
-        select(
-            trials.c.id,
-            case((trials.c.attempt == 0, end - trials.c.started_at), else_=func.sum(HELD_S)),
-            end - trials.c.created_at,
-        )
-        .select_from(trials.outerjoin(attempts, attempts.c.trial_id == trials.c.id))
-        .where(trials.c.id.in_(id_list(trial_ids)))
-        .group_by(trials.c.id)
-    )
     return {
         id_: (running, max(0.0, since_creation - (running or 0.0)))
-        for id_, running, since_creation in connection.execute(statement)
+        for id_, running, since_creation in _TIMES.rows(connection, listed(trial_ids))
     }
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 from podium.db.schema.tables import trial_values, trials
 from podium.db.stores import trial_reader
 from podium.db.stores.feasible_trial_condition import FEASIBLE
-from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.lifecycle.pareto import fronts
 from podium.sweep.values.states import TrialState
@@ -27,7 +26,8 @@ def best(
     by = [trials.c.value, *(_value_at(position) for position in range(1, len(further) + 1))]
     order = [_best_first(column, each) for column, each in zip(by, (goal, *further), strict=True)]
     where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
-    return trial_reader.select_trials(connection, where, limit=limit, order=(*order, trials.c.number))
+    chosen = select(trials.c.id).where(where).order_by(*order, trials.c.number).limit(limit)
+    return trial_reader.read(connection, connection.execute(chosen).scalars().all())
 
 
 def _best_first(column: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
@@ -60,8 +60,5 @@ def pareto(
         for rank, front in enumerate(fronts(values, goals, limit or 1))
         for position in sorted(front, key=lambda position: sign * values[position][0])
     ][:limit]
-    rows = {
-        row.id: row
-        for row in trial_reader.select_trials(connection, trials.c.id.in_(id_list(trial_id for _, trial_id in ranked)))
-    }
-    return [(rank, rows[trial_id]) for rank, trial_id in ranked]
+    rows = trial_reader.read(connection, [trial_id for _, trial_id in ranked])
+    return [(rank, row) for (rank, _), row in zip(ranked, rows, strict=True)]

@@ -12,8 +12,8 @@ from podium.db.queries.attempt_reader import MAX_ERROR
 from podium.db.queries.chart_points import Condition
 from podium.db.queries.parameter_summaries import ParameterSummaries, ParameterSummary
 from podium.db.schema.dialect import ending
-from podium.db.schema.tables import attempts, trial_params, trials
-from podium.db.stores.trial_params import params_of
+from podium.db.schema.tables import attempts, trials
+from podium.db.stores.trial_params import params_of_trials
 from podium.sweep.values.failure_message_normalization import first_line, location, normalized
 from podium.sweep.values.states import TrialState
 
@@ -113,7 +113,7 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
 def _add_parameters(connection: Connection, groups: list[FailureGroup], newest_finished: Select[int]) -> None:
     """Summarize the parameters of the newest trials of each group, next to those of finished trials."""
     ids = [trial_id for group in groups for trial_id in group.trial_ids]
-    params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    params = params_of_trials(connection, ids)
     failed = [[params.get(trial_id, {}) for trial_id in group.trial_ids] for group in groups]
     for group, each in zip(groups, failed, strict=True):
         summaries = ParameterSummaries()

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from podium.db.queries.metric_column_expressions import figure_of_trial, parse_figure
 from podium.db.queries.trial_column_expressions import PEAKS_MB, RUNNING_S
-from podium.db.schema.tables import trial_params, trial_values, trials
+from podium.db.schema.tables import trial_values, trials
 from podium.db.stores.sweeps import SweepRow
-from podium.db.stores.trial_params import params_of
+from podium.db.stores.trial_params import params_of_trials
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.states import TrialState
 
@@ -34,7 +34,7 @@ def importance_data(connection: Connection, sweep: SweepRow, metric: str) -> lis
     rows = connection.execute(statement.order_by(trials.c.number)).all()
     wanted = min(len(rows), MAX_TRIALS)
     rows = [rows[index * len(rows) // wanted] for index in range(wanted)]
-    params: Mapping[int, Any] = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
+    params: Mapping[int, Any] = params_of_trials(connection, [row.id for row in rows])
     return [{"params": params.get(row.id, {}), "value": row.value} for row in rows]
 
 

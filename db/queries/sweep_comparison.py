@@ -11,7 +11,6 @@ from podium.db.queries.best_trials import best
 from podium.db.schema.tables import trials
 from podium.db.stores import metric_summaries, sweeps, trial_reader
 from podium.db.stores.feasible_trial_condition import FEASIBLE
-from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import ALL
 from podium.db.stores.sweeps import SweepRow
 from podium.db.stores.trial_reader import TrialRow
@@ -78,10 +77,7 @@ def joined_trials(
 
     Raises `NotFoundError` for an unknown sweep.
     """
-    rows: dict[int, TrialRow] = {}
-    chosen = trial_reader.select_trials(connection, trials.c.id.in_(id_list(trial_ids)))
-    by_id = {row.id: row for row in chosen}
-    rows.update({trial_id: by_id[trial_id] for trial_id in trial_ids if trial_id in by_id})
+    rows: dict[int, TrialRow] = {row.id: row for row in trial_reader.read(connection, trial_ids)}
     known: dict[int, SweepRow] = {}
     for sweep_id in sweep_ids:
         known[sweep_id] = sweeps.without_counts(connection, sweep_id)

@@ -10,7 +10,6 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.queries.trial_order import Order
 from podium.db.schema.tables import trials
 from podium.db.stores import trial_reader
-from podium.db.stores.id_list import id_list
 from podium.db.stores.trial_reader import TrialRow
 from podium.sweep.values.states import TrialState
 
@@ -75,10 +74,9 @@ def ordered(
     statement = select(trials.c.id, *columns, *many).select_from(trials if order is None else order.source).where(where)
     statement = statement.order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
-    chosen = trials.c.id.in_(id_list(row[0] for row in found))
-    rows = {row.id: row for row in trial_reader.select_trials(connection, chosen)}
+    rows = trial_reader.read(connection, [row[0] for row in found])
     return OrderedTrials(
-        [rows[row[0]] for row in found],
-        [Position(rows[row[0]].number, tuple(row[1 : 1 + len(columns)])) for row in found],
+        rows,
+        [Position(row.number, tuple(values[1 : 1 + len(columns)])) for row, values in zip(rows, found, strict=True)],
         found[0][-1] if counted and found else None,
     )

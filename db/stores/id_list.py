@@ -6,7 +6,18 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ScalarSelect, func, select
+from sqlalchemy import ScalarSelect, String, bindparam, func, select
+
+_NAME = "ids"
+# The ids for `column.in_`, in a statement that is compiled once: their list is passed by `listed`.
+LISTED: ScalarSelect[Any] = select(
+    func.json_each(bindparam(_NAME, type_=String)).table_valued("value").c.value
+).scalar_subquery()
+
+
+def listed(ids: Iterable[int]) -> dict[str, Any]:
+    """The value of `LISTED`."""
+    return {_NAME: json.dumps(list(ids))}
 
 
 def id_list(ids: Iterable[int]) -> ScalarSelect[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import Column, Connection, CursorResult, Table
+from sqlalchemy import Column, Connection, CursorResult, Select, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.dml import Insert
@@ -31,6 +31,9 @@ class Cursor(Protocol):
 
     def fetchone(self) -> Any:
         """The next row as a sequence; None if there is none."""
+
+    def fetchall(self) -> Sequence[Any]:
+        """All further rows."""
 
 
 class DriverStatement:
@@ -67,6 +70,17 @@ class DriverStatement:
         assert isinstance(compiled, SQLCompiler)  # a statement, not a type or a schema
         binds = {key: compiled.binds[key] for key in compiled.params}
         return str(compiled), {key: bind.value for key, bind in binds.items() if not bind.required}
+
+
+class DriverSelect:
+    """A SELECT as `DriverStatement`: its rows are sequences of values as the driver reads them."""
+
+    def __init__(self, statement: Select[Any]) -> None:
+        self._statement = DriverStatement(statement)
+
+    def rows(self, connection: Connection, values: dict[str, Any]) -> Sequence[Any]:
+        """All rows."""
+        return self._statement.execute(connection, values).fetchall()
 
 
 def _execute(connection: Connection, text: str, values: dict[str, Any] | list[dict[str, Any]]) -> Cursor:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, ScalarSelect, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from podium.db.schema import dialect
 from podium.db.schema.tables import trial_notes, trial_tags
 from podium.db.stores import event_outbox
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.id_list import LISTED, listed
+from podium.db.stores.precompiled_sql_statements import DriverSelect
 
-TrialIds = Sequence[int] | ScalarSelect[int]
+_TAGS = DriverSelect(
+    select(trial_tags.c.trial_id, trial_tags.c.tag)
+    .where(trial_tags.c.trial_id.in_(LISTED))
+    .order_by(trial_tags.c.trial_id, trial_tags.c.tag)
+)
 
 
 def note_of(connection: Connection, trial_id: int) -> str:
@@ -20,11 +26,10 @@ def note_of(connection: Connection, trial_id: int) -> str:
     return connection.execute(statement).scalar_one_or_none() or ""
 
 
-def tags_of(connection: Connection, trial_ids: TrialIds) -> dict[int, list[str]]:
+def tags_of(connection: Connection, trial_ids: Iterable[int]) -> dict[int, list[str]]:
     """The sorted tags by trial id; trials without tags are omitted."""
-    statement = select(trial_tags).where(trial_tags.c.trial_id.in_(trial_ids))
     found: dict[int, list[str]] = {}
-    for trial_id, tag in connection.execute(statement.order_by(trial_tags.c.trial_id, trial_tags.c.tag)):
+    for trial_id, tag in _TAGS.rows(connection, listed(trial_ids)):
         found.setdefault(trial_id, []).append(tag)
     return found
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import Connection, and_, bindparam, select
 
-from podium.db.schema.tables import attempts, enqueued, trial_params, trials
+from podium.db.schema.tables import attempts, enqueued, trials
 from podium.db.stores import trial_annotations, trial_values_constraints_attributes
-from podium.db.stores.id_list import id_list
-from podium.db.stores.trial_params import params_of
+from podium.db.stores.id_list import LISTED, listed
+from podium.db.stores.precompiled_sql_statements import DriverSelect
+from podium.db.stores.trial_params import params_of_trials
 from podium.sweep.values.attempt_assignment import Params
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.search_messages import FallbackReason
@@ -47,50 +49,42 @@ class TrialRow:
     peak_gpu_memory_bytes: int | None = None
 
 
-# In the order in which `select_trials` unpacks them.
+# In the order in which `read` unpacks them.
 _OF_TRIAL = (
     "id", "sweep_id", "number", "state", "value", "sampler", "attempt", "requested", "created_at", "started_at",
     "ended_at", "fallback_reason", "fallback_error", "proposed_for",
 )  # fmt: skip
 _OF_ATTEMPT = ("device_id", "cause", "peak_memory_bytes", "peak_gpu_memory_bytes")
+_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
+_OF_LISTED = DriverSelect(
+    select(*(trials.c[name] for name in _OF_TRIAL), *(attempts.c[name] for name in _OF_ATTEMPT))
+    .select_from(trials.outerjoin(attempts, _CURRENT))
+    .where(trials.c.id.in_(LISTED))
+)
+_EXISTS = DriverSelect(select(trials.c.id).where(trials.c.id == bindparam("trial")))
 _STATES = {state.value: state for state in TrialState}
 
 
 def check_exists(connection: Connection, trial_id: int) -> None:
     """Raises `NotFoundError` if there is no such trial."""
-    if connection.execute(select(trials.c.id).where(trials.c.id == trial_id)).first() is None:
+    if not _EXISTS.rows(connection, {"trial": trial_id}):
         raise NotFoundError(f"there is no trial {trial_id}")
 
 
 def get(connection: Connection, trial_id: int) -> TrialRow:
     """One trial. Raises `NotFoundError`."""
-    found = select_trials(connection, trials.c.id == trial_id)
+    found = read(connection, [trial_id])
     if not found:
         raise NotFoundError(f"there is no trial {trial_id}")
     return replace(found[0], note=trial_annotations.note_of(connection, trial_id))
 
 
-def select_trials(
-    connection: Connection,
-    where: ColumnElement[bool],
-    *,
-    limit: int | None = None,
-    order: tuple[ColumnElement[Any], ...] = (trials.c.number,),
-) -> list[TrialRow]:
-    """The trials that match `where`, sorted by `order`."""
-    current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
-    statement = (
-        select(*(trials.c[name] for name in _OF_TRIAL), *(attempts.c[name] for name in _OF_ATTEMPT))
-        .select_from(trials.outerjoin(attempts, current))
-        .where(where)
-        .order_by(*order)
-        .limit(limit)
-    )
-    rows = connection.execute(statement).all()
-    ids = id_list(row[0] for row in rows)
-    params = params_of(connection, trial_params.c.trial_id.in_(ids))
-    notes = trial_values_constraints_attributes.details_of(connection, ids, user_attrs=True)
-    tags = trial_annotations.tags_of(connection, ids)
+def read(connection: Connection, trial_ids: Sequence[int]) -> list[TrialRow]:
+    """These trials, in the order of their ids in the list; unknown ones are left out."""
+    rows = {row[0]: row for row in _OF_LISTED.rows(connection, listed(trial_ids))}
+    params = params_of_trials(connection, trial_ids)
+    notes = trial_values_constraints_attributes.details_of(connection, trial_ids, user_attrs=True)
+    tags = trial_annotations.tags_of(connection, trial_ids)
     return [
         TrialRow(
             id=id_,
@@ -121,7 +115,7 @@ def select_trials(
         for (
             id_, sweep_id, number, state, value, sampler, attempt, requested, created_at, started_at, ended_at, reason,
             error, proposed_for, device_id, cause, peak, gpu_peak,
-        ) in rows
+        ) in (rows[trial_id] for trial_id in trial_ids if trial_id in rows)
     ]  # fmt: skip
 
 

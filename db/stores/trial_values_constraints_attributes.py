@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, ScalarSelect, Table, bindparam, delete, insert, select
+from sqlalchemy import Connection, ScalarSelect, Select, Table, bindparam, delete, insert, select
 
 from podium.db.schema.tables import trial_attrs, trial_constraints, trial_values
+from podium.db.stores.id_list import LISTED, listed
+from podium.db.stores.precompiled_sql_statements import DriverSelect
 from podium.sweep.lifecycle.database_changes import AttemptEnded
 from podium.sweep.values.states import TrialState
 
 TrialIds = Sequence[int] | ScalarSelect[int]
+
+
+def _rows(table: Table, order: str, trial_ids: ScalarSelect[Any]) -> Select[tuple[Any, ...]]:
+    columns = select(table.c.trial_id, table.c.name, table.c.value).where(table.c.trial_id.in_(trial_ids))
+    return columns.order_by(table.c.trial_id, table.c[order])
+
+
+_ORDERS = {trial_values: "position", trial_constraints: "name", trial_attrs: "name"}
+_OF_LISTED = {table: DriverSelect(_rows(table, order, LISTED)) for table, order in _ORDERS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +63,21 @@ def forget(connection: Connection, trial_ids: Sequence[int]) -> None:
 def details_of(connection: Connection, trial_ids: TrialIds, *, user_attrs: bool = False) -> TrialDetails:
     """The details of these trials."""
     return TrialDetails(
-        _by_trial(connection, trial_values, "position", trial_ids),
-        _by_trial(connection, trial_constraints, "name", trial_ids),
+        _by_trial(connection, trial_values, trial_ids),
+        _by_trial(connection, trial_constraints, trial_ids),
         {
             trial_id: {name: json.loads(text) for name, text in found.items()}
-            for trial_id, found in (_by_trial(connection, trial_attrs, "name", trial_ids) if user_attrs else {}).items()
+            for trial_id, found in (_by_trial(connection, trial_attrs, trial_ids) if user_attrs else {}).items()
         },
     )
 
 
-def _by_trial(connection: Connection, table: Table, order: str, trial_ids: TrialIds) -> dict[int, dict[str, Any]]:
-    columns = select(table.c.trial_id, table.c.name, table.c.value).where(table.c.trial_id.in_(trial_ids))
+def _by_trial(connection: Connection, table: Table, trial_ids: TrialIds) -> dict[int, dict[str, Any]]:
+    if isinstance(trial_ids, ScalarSelect):
+        rows: Iterable[Any] = connection.execute(_rows(table, _ORDERS[table], trial_ids))
+    else:
+        rows = _OF_LISTED[table].rows(connection, listed(trial_ids))
     found: dict[int, dict[str, Any]] = {}
-    for trial_id, name, value in connection.execute(columns.order_by(table.c.trial_id, table.c[order])):
+    for trial_id, name, value in rows:
         found.setdefault(trial_id, {})[name] = value
     return found

@@ -12,7 +12,7 @@ from podium.db.schema.tables import metrics, trial_params, trial_values, trials,
 from podium.db.schema.tables import sweeps as sweep_table
 from podium.db.stores import sweeps, trial_values_constraints_attributes
 from podium.db.stores.feasible_trial_condition import FEASIBLE
-from podium.db.stores.trial_params import distributions_of, params_of
+from podium.db.stores.trial_params import distributions_of, params_of, params_of_trials
 from podium.sweep.lifecycle.stored_sweeps import EarlierTrial
 from podium.sweep.lifecycle.warm_start_compatibility import WarmStart, incompatible_objectives, select_trials
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -88,7 +88,7 @@ def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool], max_trials: int) -> I
 
 
 def _with_params(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, Params]]:
-    params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    params = params_of_trials(connection, ids)
     return ((trial_id, params.get(trial_id, {})) for trial_id in ids)
 
 

@@ -9,14 +9,16 @@ import orjson
 from fastapi import Response
 from pydantic_core import to_json
 
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
+
 
 def json_response(content: Any) -> Response:
     """Plain values and NumPy arrays as JSON, not validated again by the response model, which is documentation.
 
-    Non-finite numbers become null.
+    Non-finite numbers become null, and times ISO 8601 in UTC, as in the responses of models.
     """
     try:
-        body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+        body = orjson.dumps(content, option=_OPTIONS)
     except TypeError:  # an integer of more than 64 bits, which a trial's attribute may have
         body = to_json(content, inf_nan_mode="null")
     return Response(body, media_type="application/json")

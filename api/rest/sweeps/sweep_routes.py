@@ -14,9 +14,10 @@ from podium.api.http.request_body import read_body, reads_own_body
 from podium.api.http.route_dependencies import After, RowId, context, has_disk_space
 from podium.api.http.service_context import ServiceContext
 from podium.api.rest.schemas.base_schema import Page
+from podium.api.rest.schemas.plain_value_response import json_response
 from podium.api.rest.schemas.query_parameters import Filter, MetricFigures, Sort, TrialsAfter
 from podium.api.rest.schemas.sweep_schemas import BestView, SweepView, best_view
-from podium.api.rest.schemas.trial_schemas import TrialPage, TrialView
+from podium.api.rest.schemas.trial_schemas import TrialPage, trial_fields
 from podium.api.rest.sweeps.sweep_response import list_of, submitted_view, view_of
 from podium.api.use_cases import sweep_commands
 from podium.api.use_cases.sweep_commands import command_sweep
@@ -155,9 +156,8 @@ def list_trials(
         times = running_and_queued_s(connection, ids)
         figures = figures_of(connection, ids, parse_figures(metrics or ()))
     following = cursor_of(sort, order, page.positions[limit - 1]) if len(page.rows) > limit else None
-    items = [TrialView.of(row, times[row.id], figures[row.id]) for row in page.rows[:limit]]
-    found = TrialPage(items=items, next=following)
-    return Response(found.model_dump_json(), media_type="application/json")  # FastAPI would validate it again
+    items = [trial_fields(row, times[row.id], figures[row.id]) for row in page.rows[:limit]]
+    return json_response({"items": items, "next": following})
 
 
 @router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, bindparam, create_engine, insert, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    create_engine,
+    insert,
+    select,
+    update,
+)
 
-from podium.db.stores.precompiled_sql_statements import DriverStatement
+from podium.db.stores.id_list import LISTED, listed
+from podium.db.stores.precompiled_sql_statements import DriverSelect, DriverStatement
 
 THINGS = Table("things", MetaData(), Column("id", Integer, primary_key=True), Column("name", String))
 
@@ -40,3 +53,9 @@ def test_insert_sets_its_columns_in_every_row(connection: Connection) -> None:
 def test_missing_value_is_an_error(connection: Connection) -> None:
     with pytest.raises(sqlite3.ProgrammingError):
         DriverStatement(insert(THINGS), ("id", "name")).execute(connection, {"id": 3})
+
+
+@pytest.mark.parametrize(("ids", "expected"), [([], []), ([2], [2]), ([2, 7, 1], [1, 2]), (range(1000), [1, 2])])
+def test_rows_are_those_of_the_listed_ids(connection: Connection, ids: Sequence[int], expected: list[int]) -> None:
+    things = DriverSelect(select(THINGS.c.id, THINGS.c.name).where(THINGS.c.id.in_(LISTED)).order_by(THINGS.c.id))
+    assert [tuple(row) for row in things.rows(connection, listed(ids))] == [(id_, "a") for id_ in expected]

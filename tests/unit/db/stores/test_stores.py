@@ -83,6 +83,14 @@ def shown(database: Database, trial_id: int = 1) -> trial_reader.TrialRow:
         return trial_reader.get(connection, trial_id)
 
 
+def test_trials_are_read_in_the_order_of_their_ids_in_the_list(database: Database) -> None:
+    accept(database)
+    record(database, planned(1, 0), planned(2, 1), planned(3, 2))
+    with database.read() as connection:
+        assert [row.id for row in trial_reader.read(connection, [3, 9, 1])] == [3, 1]
+        assert trial_reader.read(connection, []) == []
+
+
 # Sweeps.
 
 

@@ -220,3 +220,21 @@ def test_invalid_clone_names_its_key_and_adds_nothing(client: TestClient, servic
         assert_problem(client.post(url, json=wrong), 422)
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["state"] == "finished"
     assert "trial.requested" not in kinds(service)
+
+
+@pytest.mark.parametrize("state", TrialState)
+def test_trial_of_a_page_is_as_that_of_its_own_route(
+    client: TestClient, service: ServiceRig, state: TrialState
+) -> None:
+    """One is serialized from plain values, the other by the response model."""
+    sweep_id = sweep_in(service, R)
+    trial_id = trial_in(service, sweep_id, 0, state)
+    client.patch(f"{V1}/trials/{trial_id}", json={"tags": ["keep"]})
+    (item,) = client.get(f"{V1}/sweeps/{sweep_id}/trials").json()["items"]
+    whole = client.get(f"{V1}/trials/{trial_id}").json()
+    changing = {"running_s", "queued_s"} if state in (WAITING, RUNNING) else set()
+    assert item.keys() - whole.keys() == set()
+    assert {name: whole[name] for name in item.keys() - changing} == {
+        name: item[name] for name in item.keys() - changing
+    }
+    assert item["created_at"].endswith("Z") and item["tags"] == ["keep"]
