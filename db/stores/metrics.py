@@ -9,20 +9,21 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, case, func, select, text
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select, text
 
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.sqlite_database import sqlite_module
+from podium.db.schema.tables import metric_summaries as summaries
 from podium.db.schema.tables import metrics, non_finite_metrics
 from podium.db.stores import metric_summaries
-from podium.db.stores.id_list import id_list
+from podium.db.stores.id_list import LISTED, id_list, listed
 from podium.db.stores.metric_summaries import Curve, PointRow
-from podium.db.stores.precompiled_sql_statements import DriverText, RowInsert
+from podium.db.stores.precompiled_sql_statements import DriverSelect, DriverText, RowInsert
 from podium.sweep.lifecycle.database_changes import MetricPoint
 
 Points = list[tuple[int, float]]  # (step, value)
@@ -95,6 +96,28 @@ _THINNED = DialectText(
     sqlite=text(f"{_ARRAYS} ({_THIN_BY_SQLITE}) AS points"), postgres=text(f"{_ARRAYS} ({_THIN_BY_POSTGRES}) AS points")
 )
 
+# The first and the last step of each metric. The last one is in its summary, the first one the next in the index.
+_FIRST = (
+    select(func.min(metrics.c.step))
+    .where(metrics.c.trial_id == summaries.c.trial_id, metrics.c.name == summaries.c.name)
+    .scalar_subquery()
+)
+_OF_TRIAL = (
+    select(summaries.c.name, _FIRST, summaries.c.last_step)
+    .where(summaries.c.trial_id == bindparam("trial"), summaries.c.last_step.is_not(None))
+    .order_by(summaries.c.name)
+)
+_EXTENTS = DriverSelect(_OF_TRIAL)
+_EXTENT = DriverSelect(_OF_TRIAL.where(summaries.c.name == bindparam("name")))
+_EXTENTS_OF_LISTED = DriverSelect(
+    select(metrics.c.trial_id, func.min(metrics.c.step), func.max(metrics.c.step), func.count())
+    .where(metrics.c.trial_id.in_(LISTED), metrics.c.name == bindparam("name"))
+    .group_by(metrics.c.trial_id)
+)
+_COUNT = DriverSelect(
+    select(func.count()).where(metrics.c.trial_id == bindparam("trial"), metrics.c.name == bindparam("name"))
+)
+
 _STORED = DriverText(
     "SELECT EXISTS (SELECT 1 FROM metrics WHERE trial_id = ? AND name = ? AND step = ? AND attempt = ? AND value = ?)"
 )
@@ -162,10 +185,12 @@ def of_trial(
     With `max_points`, at least `MIN_POINTS`, a longer curve is thinned: its first and last point, and the lowest
     and highest of each of equal ranges of steps, so that no peak is lost.
     """
-    where = metrics.c.trial_id == trial_id
-    if name is not None:
-        where &= metrics.c.name == name
-    return {extent.name: points for extent, points in _read(connection, where, max_points)}
+    _check_max_points(max_points)
+    values = {"trial": trial_id, "name": name}
+    rows = (_EXTENTS if name is None else _EXTENT).rows(connection, values)
+    extents = [_Extent(trial_id, *row) for row in rows]
+    long = {extent for extent in extents if max_points is not None and _is_longer(connection, extent, max_points)}
+    return {extent.name: points for extent, points in _read(connection, extents, long, max_points)}
 
 
 def non_finite_of_trial(connection: Connection, trial_id: int) -> NonFinite:
@@ -188,31 +213,42 @@ def of_trials(
     connection: Connection, trial_ids: Sequence[int], name: str, max_points: int
 ) -> dict[int, tuple[int, Points]]:
     """By trial, the number of points of a metric and its points, thinned as in `of_trial`."""
-    where = metrics.c.trial_id.in_(id_list(trial_ids)) & (metrics.c.name == name)
-    return {extent.trial_id: (extent.points, points) for extent, points in _read(connection, where, max_points)}
+    _check_max_points(max_points)
+    rows = _EXTENTS_OF_LISTED.rows(connection, listed(trial_ids) | {"name": name})
+    extents = {_Extent(trial_id, name, first, last): points for trial_id, first, last, points in rows}
+    long = {extent for extent, points in extents.items() if points > max_points}
+    found = _read(connection, tuple(extents), long, max_points)
+    return {extent.trial_id: (extents[extent], points) for extent, points in found}
 
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """One curve: the number of its points, its first and last step."""
+    """One curve: its first and last step."""
 
     trial_id: int
     name: str
-    points: int
     first: int
     last: int
 
 
-def _read(
-    connection: Connection, where: ColumnElement[bool], max_points: int | None
-) -> Iterator[tuple[_Extent, Points]]:
+def _check_max_points(max_points: int | None) -> None:
     if max_points is not None and max_points < MIN_POINTS:
         raise ValueError(f"max_points={max_points}: a thinned curve has {MIN_POINTS} points or more")
-    columns = (metrics.c.trial_id, metrics.c.name)
-    steps = (func.count(), func.min(metrics.c.step), func.max(metrics.c.step))
-    rows = connection.execute(select(*columns, *steps).where(where).group_by(*columns)).all()
-    extents = [_Extent(*row) for row in rows]
-    short = [extent for extent in extents if max_points is None or extent.points <= max_points]
+
+
+def _is_longer(connection: Connection, extent: _Extent, max_points: int) -> bool:
+    """Whether a curve has more points. They are counted only if it has more steps: that reads all of them."""
+    if extent.last - extent.first < max_points:
+        return False
+    ((points,),) = _COUNT.rows(connection, {"trial": extent.trial_id, "name": extent.name})
+    return int(points) > max_points
+
+
+def _read(
+    connection: Connection, extents: Sequence[_Extent], long: Set[_Extent], max_points: int | None
+) -> Iterator[tuple[_Extent, Points]]:
+    """Each curve; those in `long` are thinned."""
+    short = [extent for extent in extents if extent not in long]
     curves = json.dumps([[extent.trial_id, extent.name] for extent in short])
     whole = (
         dict(zip(short, connection.execute(_WHOLE.on(connection), {"curves": curves}).scalars(), strict=True))

@@ -124,7 +124,8 @@ def test_floats_keep_all_digits(database: Database, way: str) -> None:
         else:
             RowInsert(table, names).execute(connection, rows)
         stored = connection.execute(select(table.c.value).order_by(table.c.step)).scalars().all()
-        as_json = [value for _, value in metrics.of_trial(connection, 1)["loss"]]
+        _, points = metrics.of_trials(connection, [1], "loss", max_points=100)[1]
+        as_json = [value for _, value in points]
     assert list(map(repr, stored)) == list(map(repr, FLOATS))
     assert as_json == FLOATS
 

@@ -299,6 +299,17 @@ def test_points_that_are_not_finite_are_stored_apart(database: Database) -> None
         assert metrics.non_finite_of_trial(connection, 1) == {"m": [(1, "inf"), (2, "-inf"), (3, "nan")]}
 
 
+def test_curve_is_thinned_by_its_points_not_by_its_steps(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1))
+    points = [MetricPoint(AttemptKey(1, 1), "m", 1000 * step, 0.5, 12.0) for step in range(10)]
+    record(database, *points, MetricPoint(AttemptKey(1, 1), "nan", 0, math.nan, 12.0))
+    with database.read() as connection:
+        assert len(metrics.of_trial(connection, 1, max_points=10)["m"]) == 10
+        assert len(metrics.of_trial(connection, 1, max_points=9)["m"]) < 9
+        assert metrics.of_trial(connection, 1).keys() == {"m"}
+
+
 def test_curves_of_several_trials_are_read_together(database: Database) -> None:
     accept(database)
     record(database, *(planned(number + 1, number) for number in range(3)))
