@@ -96,7 +96,7 @@ _THINNED = DialectText(
     sqlite=text(f"{_ARRAYS} ({_THIN_BY_SQLITE}) AS points"), postgres=text(f"{_ARRAYS} ({_THIN_BY_POSTGRES}) AS points")
 )
 
-# The first and the last step of each metric. The last one is in its summary, the first one the next in the index.
+# The first and the last step of each metric: the first entry of the curve in the index, and a figure of its summary.
 _FIRST = (
     select(func.min(metrics.c.step))
     .where(metrics.c.trial_id == summaries.c.trial_id, metrics.c.name == summaries.c.name)
@@ -188,7 +188,7 @@ def of_trial(
     _check_max_points(max_points)
     values = {"trial": trial_id, "name": name}
     rows = (_EXTENTS if name is None else _EXTENT).rows(connection, values)
-    extents = [_Extent(trial_id, *row) for row in rows]
+    extents = [_Extent(trial_id, *row) for row in rows if row[1] is not None]  # NULL: a summary without points
     long = {extent for extent in extents if max_points is not None and _is_longer(connection, extent, max_points)}
     return {extent.name: points for extent, points in _read(connection, extents, long, max_points)}
 
@@ -237,7 +237,7 @@ def _check_max_points(max_points: int | None) -> None:
 
 
 def _is_longer(connection: Connection, extent: _Extent, max_points: int) -> bool:
-    """Whether a curve has more points. They are counted only if it has more steps: that reads all of them."""
+    """Whether a curve has more than `max_points` points. They are counted only if its range of steps is wider."""
     if extent.last - extent.first < max_points:
         return False
     ((points,),) = _COUNT.rows(connection, {"trial": extent.trial_id, "name": extent.name})

@@ -73,7 +73,7 @@ class DriverStatement:
 
 
 class DriverSelect:
-    """A SELECT as `DriverStatement`: its rows are sequences of values as the driver reads them."""
+    """A SELECT as `DriverStatement`. Values are as the driver reads them: SQLite's booleans are integers."""
 
     def __init__(self, statement: Select[Any]) -> None:
         self._statement = DriverStatement(statement)

@@ -147,7 +147,7 @@ class TrialView(View):
 def trial_fields(
     row: TrialRow, times: tuple[float | None, float | None], figures: Mapping[str, float | int | None] | None = None
 ) -> dict[str, Any]:
-    """The fields of `TrialView` as plain values, for `json_response`: a third of the time for a page of trials."""
+    """The fields of `TrialView` as plain values, for `json_response`, where models take several times as long."""
     return {
         "id": row.id,
         "sweep_id": row.sweep_id,

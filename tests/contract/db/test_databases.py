@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, func, insert, literal, select, text
 
 from podium.db.schema.database import Database
 from podium.db.schema.postgres_database import PostgresDatabase
@@ -14,7 +14,7 @@ from podium.db.schema.sqlite_database import SqliteDatabase
 from podium.db.schema.tables import events
 from podium.db.stores import event_outbox, metrics, scheduler_lease
 from podium.db.stores.event_outbox import NewEvent
-from podium.db.stores.precompiled_sql_statements import DriverStatement
+from podium.db.stores.precompiled_sql_statements import DriverSelect, DriverStatement
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError, TooSlowError
 from tests.postgres_databases import NAME
 from tests.postgres_server import postgres_server
@@ -108,6 +108,10 @@ def test_reader_stops_at_its_time_limit(database: Database) -> None:
     with pytest.raises(TooSlowError, match="takes too long"), database.read(within_s=0.02) as connection:
         while True:  # many short statements have the time of one
             connection.execute(text("SELECT 1")) and connection.execute(SOME)
+    counted = select(literal(1).label("n")).cte(recursive=True)
+    counted = counted.union_all(select(counted.c.n + 1))
+    with pytest.raises(TooSlowError, match="takes too long"), database.read(within_s=0.02) as connection:
+        DriverSelect(select(func.count()).select_from(counted)).rows(connection, {})
     with database.read() as connection:  # the same connection, without a limit
         assert connection.execute(SOME).scalar_one() == 300_000
 

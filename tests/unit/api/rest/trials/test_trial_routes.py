@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 from podium.db.queries import pending_client_requests
 from podium.sweep.lifecycle.allowed_commands import POSSIBLE_FOR_TRIAL
 from podium.sweep.lifecycle.database_changes import (
+    AttemptEnded,
     AttemptPlaced,
     AttemptReleased,
     ParamDefined,
@@ -19,6 +21,8 @@ from podium.sweep.lifecycle.database_changes import (
     TrialRetried,
 )
 from podium.sweep.values.attempt_assignment import AttemptKey
+from podium.sweep.values.failure_causes import Cause
+from podium.sweep.values.slot_events import Ended
 from podium.sweep.values.states import SweepState, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem, nonce
 from tests.unit.api.rest.states import (
@@ -34,6 +38,7 @@ from tests.unit.api.rest.states import (
     trial_in,
 )
 
+FAILED_TRIAL = TrialState.FAILED
 WAITING, RUNNING, PRUNED = TrialState.WAITING, TrialState.RUNNING, TrialState.PRUNED
 TRIAL_COMMANDS: dict[
     str, dict[TrialState, str | None]
@@ -238,3 +243,23 @@ def test_trial_of_a_page_is_as_that_of_its_own_route(
         name: item[name] for name in item.keys() - changing
     }
     assert item["created_at"].endswith("Z") and item["tags"] == ["keep"]
+
+
+@pytest.mark.parametrize("large", [3, 10**30])
+def test_details_of_a_trial_are_the_same_on_a_page(client: TestClient, service: ServiceRig, large: int) -> None:
+    """An integer of more than 64 bits takes another serializer."""
+    sweep_id = sweep_in(service, R)
+    trial_id = service.trial(sweep_id, 0, None, model=False)
+    attrs = {"large": large, "none": None, "list": [1.0, "a"]}
+    ended = Ended(
+        AttemptKey(trial_id, 1), FAILED_TRIAL, AT + 0.25, AT + 3.123456, cause=Cause.USER_ERROR, user_attrs=attrs,
+        constraints={"size": 1e-9},
+    )  # fmt: skip
+    service.commit(AttemptEnded(ended, sweep_id, 0, FAILED_TRIAL))
+    client.post(f"{V1}/trials/{trial_id}/retry")
+    page = client.get(f"{V1}/sweeps/{sweep_id}/trials").text
+    (item,) = json.loads(page)["items"]
+    whole = client.get(f"{V1}/trials/{trial_id}").json()
+    assert {name: whole[name] for name in item} == item
+    assert item["user_attrs"] == attrs and item["constraints"] == {"size": 1e-9} and item["requested"] == "retry"
+    assert item["ended_at"].endswith(".123456Z") and item["value"] is None and '"value":null' in page
