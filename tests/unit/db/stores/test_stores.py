@@ -15,7 +15,7 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.schema.database import Database
 from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
-from podium.db.stores import devices, event_outbox, metrics, sweeps, trial_reader, trial_writer
+from podium.db.stores import devices, event_outbox, metric_summaries, metrics, sweeps, trial_reader, trial_writer
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
@@ -309,6 +309,16 @@ def test_curve_is_thinned_by_its_points_not_by_its_steps(database: Database) -> 
         assert len(metrics.of_trial(connection, 1, max_points=10)["m"]) == 10
         assert len(metrics.of_trial(connection, 1, max_points=9)["m"]) < 9
         assert metrics.of_trial(connection, 1).keys() == {"m"}
+
+
+def test_summary_without_points_is_no_curve(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1), MetricPoint(AttemptKey(1, 1), "m", 0, 0.5, 12.0))
+    with database.write() as connection:
+        metric_summaries.add(connection, [(1, 1, "lost", 9, 0.5, 12.0)])
+    with database.read() as connection:
+        assert metrics.of_trial(connection, 1) == {"m": [(0, 0.5)]}
+        assert metrics.of_trial(connection, 1, max_points=4) == {"m": [(0, 0.5)]}
 
 
 def test_curves_of_several_trials_are_read_together(database: Database) -> None:
