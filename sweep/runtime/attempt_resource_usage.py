@@ -23,6 +23,7 @@ _WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 # Names of lines in /proc.
 _MEMORY = (b"RssAnon", b"RssShmem", b"VmSwap", b"VmHWM", b"RssFile")
 _PROPORTIONAL = (b"Pss_Anon", b"Pss_Shmem", b"SwapPss")
+_ANONYMOUS = (b"Anonymous", b"Swap")
 _WRITTEN = (b"Private_Dirty", b"Private_Hugetlb")
 
 
@@ -57,18 +58,29 @@ class ProcessMemory(NamedTuple):
     now: int  # anonymous and shared memory, resident or swapped
     highest: int  # the highest resident size since its start, with the files that were mapped at that moment
     files: int  # resident pages of files that are mapped now
+    shmem: int = 0  # shared memory, resident
 
 
 def resident(pid: int | str) -> ProcessMemory:
     """The memory of a process, as the kernel counts it."""
     kb = _kb(f"/proc/{pid}/status", _MEMORY)
-    now = kb.get(b"RssAnon", 0) + kb.get(b"RssShmem", 0) + kb.get(b"VmSwap", 0)
-    return ProcessMemory(now << 10, kb.get(b"VmHWM", 0) << 10, kb.get(b"RssFile", 0) << 10)
+    shmem = kb.get(b"RssShmem", 0)
+    now = kb.get(b"RssAnon", 0) + shmem + kb.get(b"VmSwap", 0)
+    return ProcessMemory(now << 10, kb.get(b"VmHWM", 0) << 10, kb.get(b"RssFile", 0) << 10, shmem << 10)
 
 
-def proportional(pid: int) -> int:
-    """The same, where memory of several processes counts proportionally (PSS); the kernel walks all pages for it."""
-    return sum(_kb(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL).values()) << 10
+class WalkedMemory(NamedTuple):
+    """Memory of a process in bytes, from a walk of all its pages; 0 if it has ended."""
+
+    proportional: int  # like `ProcessMemory.now`, where memory of several processes counts proportionally (PSS)
+    anonymous: int  # like `ProcessMemory.now` without shared memory; less while the process frees memory
+
+
+def walked(pid: int) -> WalkedMemory:
+    """The memory of a process; slow, for the kernel walks all pages."""
+    kb = _kb(f"/proc/{pid}/smaps_rollup", (*_PROPORTIONAL, *_ANONYMOUS))
+    proportional, anonymous = (sum(kb.get(name, 0) for name in names) for names in (_PROPORTIONAL, _ANONYMOUS))
+    return WalkedMemory(proportional << 10, anonymous << 10)
 
 
 def private_memory() -> int:

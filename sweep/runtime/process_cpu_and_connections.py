@@ -30,6 +30,17 @@ def cpu_s(pid: int, *, collected: bool = False) -> float:
     return sum(map(int, fields[11 : 15 if collected else 13])) / _TICKS
 
 
+def address_space(pid: int) -> int:
+    """A number that changes when a process executes another program: the address of its stack, which the kernel draws.
+
+    0 if the process has ended, or is that of another user.
+    """
+    try:
+        return int(_stat(pid)[25])
+    except OSError:
+        return 0
+
+
 def _stat(pid: int) -> list[bytes]:
     """The fields after the name, which may have any bytes."""
     return read_kernel_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()

@@ -11,7 +11,7 @@ from pathlib import Path
 from podium.sweep.runtime import attempt_resource_usage
 from podium.sweep.runtime.attempt_resource_usage import ProcessMemory
 from podium.sweep.runtime.kernel_files import read_kernel_file
-from podium.sweep.runtime.process_cpu_and_connections import cpu_s
+from podium.sweep.runtime.process_cpu_and_connections import address_space, cpu_s
 from podium.sweep.runtime.process_trees import descendants
 
 _STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
@@ -38,6 +38,8 @@ class ProcessTreeMeter:
         self._ignored = ignored
         self._resident = 0
         self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
+        self._before = self._seen  # in the measurement before
+        self._spaces: dict[int, int] = {}  # by process
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
         self._measured = 0  # the number of processes for which `shared` was measured
@@ -63,6 +65,8 @@ class ProcessTreeMeter:
         Without what processes share (the fork server's template, forked children), as `exactly` has found it last.
         """
         seen: dict[int, ProcessMemory] = {}
+        self._forget_other_programs(pids)
+        self._before = self._seen
         self._resident = self.above = 0
         for pid in pids:
             memory = attempt_resource_usage.resident(pid)
@@ -71,6 +75,17 @@ class ProcessTreeMeter:
             seen[pid] = memory._replace(files=max(memory.files, self._files_of(pid)))
         self._seen = seen
         return self._resident - self.shared if self._resident > self.shared else self._resident
+
+    def _forget_other_programs(self, pids: Sequence[int]) -> None:
+        """Forget the memory of processes that have executed another program since: they share nothing of the earlier
+        one, and its files and peak are gone.
+        """
+        spaces = {pid: address_space(pid) for pid in pids}
+        for pid, space in spaces.items():
+            if pid in self._seen and space != self._spaces[pid]:
+                del self._seen[pid]
+                self._measured = 0
+        self._spaces = spaces
 
     def new_peak(self, pid: int | None, memory: ProcessMemory) -> int:
         """The highest memory of a process, without files, if it is higher than in the last measurement; else 0.
@@ -104,16 +119,33 @@ class ProcessTreeMeter:
         Slow, and best called in a thread: the kernel walks all pages.
         """
         began_s = time.monotonic()
-        before = _resident(pids)
-        exact = sum(map(attempt_resource_usage.proportional, pids))
+        before = [attempt_resource_usage.resident(pid) for pid in pids]
+        walked = [attempt_resource_usage.walked(pid) for pid in pids]
         now_s = time.monotonic()
-        if exact and abs(_resident(pids) - before) <= _STEADY * before:  # else memory changes, or the processes end
-            self.shared, self._measured = max(0, before - exact), len(pids)
-        else:
+        counted = sum(memory.now for memory in before)
+        exact = sum(memory.proportional for memory in walked)
+        same = (
+            self._resident,
+            sum(memory.shmem for memory in before) + sum(memory.anonymous for memory in walked),
+            sum(attempt_resource_usage.resident(pid).now for pid in pids),
+        )
+        if exact and all(abs(each - counted) <= _STEADY * counted for each in same):
+            self.shared, self._measured = max(0, counted - exact), len(pids)
+        else:  # memory changes, or the processes end
             self._measured = 0
+            self._count_peaks_next_time()
         took_s = now_s - began_s
         self._due_s, self._changed_due_s = now_s + _REST * took_s, now_s + _REST_CHANGED * took_s
         return exact
+
+    def _count_peaks_next_time(self) -> None:
+        """Let the next measurement find the peaks of this one as well: `above` adds to memory that was measured since,
+        and a process that has freed some meanwhile would have had less than it had.
+        """
+        self._seen = {
+            pid: memory._replace(highest=0 if (before := self._before.get(pid)) is None else before.highest)
+            for pid, memory in self._seen.items()
+        }
 
     def totals(self, pids: Sequence[int]) -> Totals:
         """What these processes have used so far."""
@@ -123,10 +155,6 @@ class ProcessTreeMeter:
             read_bytes=sum(read for read, _ in traffic),
             written_bytes=sum(written for _, written in traffic),
         )
-
-
-def _resident(pids: Sequence[int]) -> int:
-    return sum(attempt_resource_usage.resident(pid).now for pid in pids)
 
 
 def _traffic(pid: int | str) -> tuple[int, int]:

@@ -125,7 +125,7 @@ def send_usage(channel: Channel, began_s: float) -> None:
         used, memory = own_totals(), attempt_resource_usage.resident("self")
     except Exception:  # noqa: BLE001 - whatever user code has replaced, its result counts
         return
-    channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, *memory))
+    channel.send(FinalUsage(used.cpu_s, used.read_bytes, used.written_bytes, memory.now, memory.highest, memory.files))
 
 
 def started_event(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:

@@ -37,10 +37,42 @@ next_phase()
 """
 
 
+ALLOCATES = """
+import sys
+def next_phase():
+    print("done", flush=True); sys.stdin.readline()
+next_phase()
+block = bytearray(b"x") * (256 << 20)
+next_phase()
+del block
+next_phase()
+"""
+# Its child shares a block with it and has mapped a file, before it runs another program.
+FORKS_AND_EXECUTES = """
+import mmap, os, sys, tempfile
+block = bytearray(os.urandom(1 << 20)) * 64
+file = tempfile.TemporaryFile()
+file.write(block)
+content = mmap.mmap(file.fileno(), 0)
+other = '''
+import sys
+block = bytearray(b"x") * (64 << 20)
+print("done", flush=True); sys.stdin.readline()
+bytearray(b"x") * (256 << 20)
+print("done", flush=True); sys.stdin.readline()
+'''
+if (child := os.fork()) == 0:
+    sum(content[::4096])
+    print("done", flush=True); sys.stdin.readline()
+    os.execv(sys.executable, [sys.executable, "-c", other])
+os.waitpid(child, 0)
+"""
+
+
 class Program:
-    def __init__(self) -> None:
+    def __init__(self, text: str = PROGRAM) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"import os\nos.setsid()\n{PROGRAM}"],
+            [sys.executable, "-c", f"import os\nos.setsid()\n{text}"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.wait()
@@ -59,8 +91,8 @@ class Program:
 
 
 @pytest.fixture
-def program() -> Iterator[Program]:
-    started = Program()
+def program(request: pytest.FixtureRequest) -> Iterator[Program]:
+    started = Program(getattr(request, "param", PROGRAM))
     yield started
     subprocess.run(["kill", "-9", "--", f"-{started.process.pid}"], check=True)
     started.process.communicate()
@@ -115,6 +147,39 @@ def test_shared_memory_is_measured_sooner_when_number_of_processes_has_changed(p
         time.sleep(0.001)
     meter.roughly(pids)
     assert not meter.is_due(math.inf)
+
+
+@pytest.mark.parametrize("program", [ALLOCATES], indirect=True)
+def test_peak_counts_though_memory_is_freed_while_it_is_measured(program: Program) -> None:
+    own = [program.process.pid]
+    meter = ProcessTreeMeter(program.process.pid)
+    meter.roughly(own)
+    program.next()
+    assert meter.roughly(own) > 256 * MB
+    program.next()
+    assert meter.exactly(own) < 100 * MB
+    assert meter.roughly(own) < 100 * MB
+    assert 250 * MB <= meter.above < 300 * MB  # the kernel counts pages roughly
+    meter.roughly(own)
+    assert meter.above <= 0
+
+
+@pytest.mark.parametrize("program", [FORKS_AND_EXECUTES], indirect=True)
+def test_process_that_executes_another_program_keeps_nothing_of_the_one_before(program: Program) -> None:
+    parent = program.process.pid
+    (child,) = ProcessTreeMeter(parent).pids()
+    meter = ProcessTreeMeter(parent)
+    meter.roughly([parent, child])
+    assert 64 * MB <= meter.exactly([parent, child]) < 120 * MB
+    assert not meter.is_due(4000 * MB)
+    program.next()
+    meter.roughly([parent, child])
+    while not meter.is_due(4000 * MB):  # sooner than if the processes were the same
+        meter.roughly([parent, child])
+    assert 128 * MB <= meter.exactly([parent, child]) < 200 * MB
+    program.next()
+    meter.roughly([parent, child])
+    assert 250 * MB <= meter.above < 300 * MB  # the kernel counts pages roughly
 
 
 @pytest.mark.slow
