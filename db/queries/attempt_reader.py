@@ -10,6 +10,7 @@ from sqlalchemy import Connection, case, func, select
 
 from podium.db.queries.trial_column_expressions import HELD_S, NOW
 from podium.db.schema.tables import attempts, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.id_list import LISTED, listed
 from podium.db.stores.precompiled_sql_statements import DriverSelect
 from podium.sweep.values.states import TrialState
@@ -84,16 +85,14 @@ def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
 def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
     """The current attempts of those of these trials that have started."""
     columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state, attempts.c.nonce)
-    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
-    started = select(*columns).join(attempts, current).where(trials.c.id.in_(trial_ids))
+    started = select(*columns).join(attempts, CURRENT_ATTEMPT).where(trials.c.id.in_(trial_ids))
     return [AttemptKeyRow(*row) for row in connection.execute(started)]
 
 
 def error_messages(connection: Connection, trial_ids: Sequence[int]) -> dict[int, str]:
     """The first line of the failure of the current attempt, by trial; of those of these trials that have one."""
-    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
     text = func.substr(attempts.c.message, 1, MAX_ERROR)
-    failed = select(trials.c.id, text.label("text")).join(attempts, current)
+    failed = select(trials.c.id, text.label("text")).join(attempts, CURRENT_ATTEMPT)
     rows = connection.execute(failed.where(trials.c.id.in_(trial_ids), attempts.c.cause.is_not(None)))
     return {row.id: row.text.strip().split("\n", 1)[0] for row in rows if row.text}
 

@@ -11,12 +11,13 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, text
 
 from podium.db.queries.metric_column_expressions import MetricFigure
 from podium.db.queries.rounded_columns import rounded
 from podium.db.queries.trial_column_expressions import DURATION_S, RUNNING_S
 from podium.db.schema.tables import attempts, trial_params, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.metric_summaries import COLUMNS, Figure
 from podium.db.stores.metrics import exact_json
@@ -29,7 +30,6 @@ BEST_IN_SAMPLE = 1_000  # best trials in every sample
 Columns = dict[str, list[Any]]
 Condition = ColumnElement[bool]
 
-_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
 _PLAIN_COLUMNS: dict[str, ColumnElement[Any]] = {
     **{name: trials.c[name] for name in ("id", "number", "state", "value", "ended_at")},
     "duration_s": DURATION_S,
@@ -41,7 +41,7 @@ _PLAIN_COLUMNS: dict[str, ColumnElement[Any]] = {
 _PEAKS = {"peak_memory_mb": attempts.c.peak_memory_bytes, "peak_gpu_memory_mb": attempts.c.peak_gpu_memory_bytes}
 _ROWS = (
     select(*(column.label(name) for name, column in (_PLAIN_COLUMNS | _PEAKS).items()))
-    .select_from(trials.outerjoin(attempts, _CURRENT))
+    .select_from(trials.outerjoin(attempts, CURRENT_ATTEMPT))
     .where(trials.c.id.in_(select(text("value")).select_from(text("json_each(:ids)"))))
     .order_by(trials.c.number)
     .subquery()

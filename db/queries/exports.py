@@ -21,6 +21,7 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.schema.dialect import DialectText
 from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
 from podium.db.stores import metric_summaries, multi_device_attempt_ranks, sweeps
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.metric_summaries import MetricSummary
 from podium.db.stores.metrics import NonFinite, non_finite_of_trials
 from podium.db.stores.trial_reader import TrialRow
@@ -180,8 +181,7 @@ def read_batch(
 
 def _ends(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[str | None, str | None]]:
     """Cause and message of the current attempts."""
-    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
-    statement = select(trials.c.id, attempts.c.cause, attempts.c.message).join(attempts, current)
+    statement = select(trials.c.id, attempts.c.cause, attempts.c.message).join(attempts, CURRENT_ATTEMPT)
     rows = connection.execute(statement.where(trials.c.id.in_(ids)))
     return {row.id: (row.cause, row.message or None) for row in rows}
 

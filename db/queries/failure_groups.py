@@ -13,6 +13,7 @@ from podium.db.queries.chart_points import Condition
 from podium.db.queries.parameter_summaries import ParameterSummaries, ParameterSummary
 from podium.db.schema.dialect import ending
 from podium.db.schema.tables import attempts, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.trial_params import params_of_trials
 from podium.sweep.values.failure_message_normalization import first_line, location, normalized
 from podium.sweep.values.states import TrialState
@@ -22,7 +23,6 @@ MAX_GROUPS = 50
 MAX_TRIALS = 500  # ids of a group
 LOG_LINES = 20
 _TRACEBACK = 6_000  # characters, from its end
-_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ def failure_groups(
     message = func.substr(attempts.c.message, 1, MAX_ERROR)
     rows = connection.execute(
         select(trials.c.id, trials.c.number, attempts.c.device_id, attempts.c.cause, message.label("message"))
-        .join(attempts, _CURRENT)
+        .join(attempts, CURRENT_ATTEMPT)
         .where(failed)
         .order_by(trials.c.number.desc())
         .limit(most_examined)
@@ -101,7 +101,7 @@ def _add_details(connection: Connection, groups: list[FailureGroup]) -> None:
     by_id = {group.first_id: group for group in groups}
     rows = connection.execute(
         select(trials.c.id, ending(attempts.c.traceback, _TRACEBACK).label("traceback"), attempts.c.log_tail)
-        .join(attempts, _CURRENT)
+        .join(attempts, CURRENT_ATTEMPT)
         .where(trials.c.id.in_(by_id))
     )
     for row in rows:

@@ -11,6 +11,7 @@ from podium.db.schema.tables import attempts, sweeps, trial_params, trials
 from podium.db.schema.tables import intervals as interval_table
 from podium.db.schema.tables import metrics as metric_table
 from podium.db.stores import multi_device_attempt_ranks, population_intervals, trial_values_constraints_attributes
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.trial_params import distributions_of, params_of
 from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.stored_sweeps import StoredInterval, StoredTrial
@@ -135,7 +136,7 @@ def _open_attempts(
             attempts.c.nonce,
             attempts.c.device_s,
         )
-        .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
+        .join(trials, CURRENT_ATTEMPT)
         .where(running, attempts.c.ended_at.is_(None))
     )
     return {

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, null, or_, select, union_all
 
 from podium.db.schema.tables import attempt_ranks, attempts, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.sweep.values.states import TrialState
 
 COLUMNS = ("id", "number", "attempt", "state", "cause", "device", "queued_s", "start_s", "end_s")
@@ -80,7 +81,6 @@ def _attempts(where: Condition, axis: _Axis) -> Select[Any]:
 
 def _repetitions(where: Condition, axis: _Axis) -> Select[Any]:
     """The next attempt of trials that wait for it after an earlier one."""
-    last = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     waits = and_(trials.c.state == TrialState.WAITING.value, trials.c.attempt > 0)
     return (
         _entry(
@@ -93,7 +93,7 @@ def _repetitions(where: Condition, axis: _Axis) -> Select[Any]:
             start_s=null(),
             end_s=null(),
         )
-        .select_from(trials.join(attempts, last))
+        .select_from(trials.join(attempts, CURRENT_ATTEMPT))
         .where(where, waits)
     )
 

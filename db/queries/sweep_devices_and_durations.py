@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, literal_column, select
+from sqlalchemy import Connection, func, literal_column, select
 
 from podium.db.schema.tables import attempts, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.sweep.values.states import COUNTED_TRIAL_STATES, TrialState
 
 _RECENT = 20  # counted trials, for the expected duration of the next ones
@@ -27,8 +28,7 @@ class SweepActivity:
 def activity_of(connection: Connection, sweep_ids: Sequence[int]) -> dict[int, SweepActivity]:
     """The activity of each of these sweeps with a trial on a device."""
     held: dict[int, list[str]] = {}
-    current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
-    statement = select(trials.c.sweep_id, attempts.c.device_id).select_from(trials.join(attempts, current))
+    statement = select(trials.c.sweep_id, attempts.c.device_id).select_from(trials.join(attempts, CURRENT_ATTEMPT))
     holds = attempts.c.device_s.is_(None)  # one that has left its device sends its files
     running = statement.where(_RUNNING, holds, trials.c.sweep_id.in_(sweep_ids)).order_by(attempts.c.device_id)
     for sweep_id, device_id in connection.execute(running):

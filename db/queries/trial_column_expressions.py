@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, select
+from sqlalchemy import ColumnElement, case, func, select
 
 from podium.db.schema.dialect import json_number
 from podium.db.schema.tables import attempts, trial_attrs, trials
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.sweep.values.megabytes import MB
 
 NOW = (func.julianday("now") - 2440587.5) * 86400.0
@@ -23,9 +24,8 @@ RUNNING_S = case((trials.c.attempt == 0, DURATION_S), else_=_ATTEMPTS_S)
 # From the creation to the end, or until now, without the running time.
 QUEUED_S = func.max(0.0, func.coalesce(trials.c.ended_at, NOW) - trials.c.created_at - func.coalesce(RUNNING_S, 0.0))
 
-_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
-DEVICE = select(attempts.c.device_id).where(_CURRENT).correlate(trials).scalar_subquery()
-CAUSE = select(attempts.c.cause).where(_CURRENT).correlate(trials).scalar_subquery()
+DEVICE = select(attempts.c.device_id).where(CURRENT_ATTEMPT).correlate(trials).scalar_subquery()
+CAUSE = select(attempts.c.cause).where(CURRENT_ATTEMPT).correlate(trials).scalar_subquery()
 
 
 _OF_CURRENT = {
@@ -33,7 +33,7 @@ _OF_CURRENT = {
     "peak_gpu_memory_mb": attempts.c.peak_gpu_memory_bytes,
 }
 PEAKS_MB = {
-    name: select(column / float(MB)).where(_CURRENT).correlate(trials).scalar_subquery()
+    name: select(column / float(MB)).where(CURRENT_ATTEMPT).correlate(trials).scalar_subquery()
     for name, column in _OF_CURRENT.items()
 }
 

@@ -8,6 +8,7 @@ Modules:
     attempt_usage                        What attempts used, as samples that become coarser with age
     budget_and_best_history              Reads how much of its budget a sweep has used, and the history of its best
                                          value
+    current_attempt_condition            The SQL condition of the current attempts of trials
     device_command_writer                Commands of clients for devices, validated and written in one transaction:
                                          drain, return
     device_history                       The history of device states with reasons: written by the scheduler, read by

@@ -21,6 +21,7 @@ from podium.db.schema.tables import (
     trials,
 )
 from podium.db.stores import device_history, event_outbox
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.device_history import DeviceStateRow
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.precompiled_sql_statements import DriverStatement
@@ -132,8 +133,7 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
 
 def with_unsent_files(connection: Connection) -> set[str]:
     """The devices that an attempt has left whose files are being sent."""
-    current = and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number)
-    sending = select(attempts.c.device_id).join(trials, current).where(_RUNS, attempts.c.device_s.is_not(None))
+    sending = select(attempts.c.device_id).join(trials, CURRENT_ATTEMPT).where(_RUNS, attempts.c.device_s.is_not(None))
     return set(connection.execute(sending).scalars())
 
 
@@ -235,14 +235,14 @@ def _running(connection: Connection) -> dict[str, RunningRow]:
             sweeps.c.name.label("sweep_name"),
             attempts.c.started_at,
         )
-        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
+        .join(trials, CURRENT_ATTEMPT)
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
         .where(_RUNS, attempts.c.device_s.is_(None))  # not one that has left the device and sends its files
     )
     shared = (
         select(attempt_ranks.c.device_id, *statement.selected_columns[1:])
         .select_from(attempts)
-        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
+        .join(trials, CURRENT_ATTEMPT)
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
         .join(
             attempt_ranks,

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from podium.db.schema.tables import attempts, enqueued, trials
 from podium.db.stores import trial_annotations, trial_values_constraints_attributes
+from podium.db.stores.current_attempt_condition import CURRENT_ATTEMPT
 from podium.db.stores.id_list import LISTED, listed
 from podium.db.stores.precompiled_sql_statements import DriverSelect
 from podium.db.stores.trial_params import params_of_trials
@@ -55,10 +56,9 @@ _OF_TRIAL = (
     "ended_at", "fallback_reason", "fallback_error", "proposed_for",
 )  # fmt: skip
 _OF_ATTEMPT = ("device_id", "cause", "peak_memory_bytes", "peak_gpu_memory_bytes")
-_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
 _OF_LISTED = DriverSelect(
     select(*(trials.c[name] for name in _OF_TRIAL), *(attempts.c[name] for name in _OF_ATTEMPT))
-    .select_from(trials.outerjoin(attempts, _CURRENT))
+    .select_from(trials.outerjoin(attempts, CURRENT_ATTEMPT))
     .where(trials.c.id.in_(LISTED))
 )
 _EXISTS = DriverSelect(select(trials.c.id).where(trials.c.id == bindparam("trial")))
