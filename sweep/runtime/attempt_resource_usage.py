@@ -73,7 +73,7 @@ class WalkedMemory(NamedTuple):
     """Memory of a process in bytes, from a walk of all its pages; 0 if it has ended."""
 
     proportional: int  # like `ProcessMemory.now`, where memory of several processes counts proportionally (PSS)
-    anonymous: int  # like `ProcessMemory.now` without shared memory; less while the process frees memory
+    anonymous: int  # like `ProcessMemory.now` without resident shared memory; less while the process frees memory
 
 
 def walked(pid: int) -> WalkedMemory:

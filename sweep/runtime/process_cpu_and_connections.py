@@ -31,9 +31,9 @@ def cpu_s(pid: int, *, collected: bool = False) -> float:
 
 
 def address_space(pid: int) -> int:
-    """A number that changes when a process executes another program: the address of its stack, which the kernel draws.
+    """The address of the stack of a process, which the kernel chooses at random when a program is executed.
 
-    0 if the process has ended, or is that of another user.
+    0 if the process has ended or is ending, or is that of another user.
     """
     try:
         return int(_stat(pid)[25])

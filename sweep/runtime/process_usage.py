@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from podium.sweep.runtime.process_cpu_and_connections import address_space, cpu_
 from podium.sweep.runtime.process_trees import descendants
 
 _STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
+# Linux 6.2 to 6.15 count the pages of a process on each processor, and add them up in batches of at least 32.
+_COUNTED_TOO_MUCH = (os.cpu_count() or 1) * max(32, 2 * (os.cpu_count() or 1)) * os.sysconf("SC_PAGE_SIZE")
 # Pause between two measurements of shared memory, as a multiple of their time.
 _REST = 1000  # 0.1 % of a core
 _REST_CHANGED = 200  # 0.5 % of a core, after processes were forked or have ended
@@ -38,8 +40,8 @@ class ProcessTreeMeter:
         self._ignored = ignored
         self._resident = 0
         self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
-        self._before = self._seen  # in the measurement before
-        self._spaces: dict[int, int] = {}  # by process
+        self._peaks: dict[int, int] = {}  # `new_peak` by process, in the last measurement
+        self._spaces: dict[int, int] = {}  # address spaces by process
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
         self._measured = 0  # the number of processes for which `shared` was measured
@@ -64,27 +66,30 @@ class ProcessTreeMeter:
 
         Without what processes share (the fork server's template, forked children), as `exactly` has found it last.
         """
-        seen: dict[int, ProcessMemory] = {}
         self._forget_other_programs(pids)
-        self._before = self._seen
-        self._resident = self.above = 0
-        for pid in pids:
-            memory = attempt_resource_usage.resident(pid)
-            self._resident += memory.now
-            self.above = max(self.above, self.new_peak(pid, memory) - memory.now)
-            seen[pid] = memory._replace(files=max(memory.files, self._files_of(pid)))
-        self._seen = seen
+        seen = {pid: attempt_resource_usage.resident(pid) for pid in pids}
+        self._peaks = {pid: self.new_peak(pid, memory) for pid, memory in seen.items()}
+        self._set_above({pid: memory.now for pid, memory in seen.items()})
+        self._resident = sum(memory.now for memory in seen.values())
+        self._seen = {
+            pid: memory._replace(files=max(memory.files, self._files_of(pid))) for pid, memory in seen.items()
+        }
         return self._resident - self.shared if self._resident > self.shared else self._resident
 
+    def _set_above(self, now: Mapping[int, int]) -> None:
+        """Set `above`; `now`: the memory of each process at the moment of the measurement that it is added to."""
+        self.above = max([0, *(self._peaks.get(pid, 0) - memory for pid, memory in now.items())])
+
     def _forget_other_programs(self, pids: Sequence[int]) -> None:
-        """Forget the memory of processes that have executed another program since: they share nothing of the earlier
-        one, and its files and peak are gone.
+        """Forget the memory of processes that have executed another program since: its files and peak are gone, and
+        what it shared is measured again.
         """
-        spaces = {pid: address_space(pid) for pid in pids}
+        spaces = {pid: address_space(pid) or self._spaces.get(pid, 0) for pid in pids}
         for pid, space in spaces.items():
             if pid in self._seen and space != self._spaces[pid]:
                 del self._seen[pid]
                 self._measured = 0
+                self._due_s = self._changed_due_s = 0.0
         self._spaces = spaces
 
     def new_peak(self, pid: int | None, memory: ProcessMemory) -> int:
@@ -122,30 +127,22 @@ class ProcessTreeMeter:
         before = [attempt_resource_usage.resident(pid) for pid in pids]
         walked = [attempt_resource_usage.walked(pid) for pid in pids]
         now_s = time.monotonic()
-        counted = sum(memory.now for memory in before)
         exact = sum(memory.proportional for memory in walked)
-        same = (
-            self._resident,
-            sum(memory.shmem for memory in before) + sum(memory.anonymous for memory in walked),
-            sum(attempt_resource_usage.resident(pid).now for pid in pids),
+        shmem = sum(memory.shmem for memory in before)
+        counted = sum(memory.now for memory in before)
+        self._set_above(
+            {pid: memory.shmem + each.anonymous for pid, memory, each in zip(pids, before, walked, strict=True)}
         )
-        if exact and all(abs(each - counted) <= _STEADY * counted for each in same):
+        most = _STEADY * counted
+        freed = counted - shmem - sum(memory.anonymous for memory in walked)
+        changed = abs(sum(attempt_resource_usage.resident(pid).now for pid in pids) - counted)
+        if exact and changed <= most and freed <= most + _COUNTED_TOO_MUCH:
             self.shared, self._measured = max(0, counted - exact), len(pids)
         else:  # memory changes, or the processes end
             self._measured = 0
-            self._count_peaks_next_time()
         took_s = now_s - began_s
         self._due_s, self._changed_due_s = now_s + _REST * took_s, now_s + _REST_CHANGED * took_s
         return exact
-
-    def _count_peaks_next_time(self) -> None:
-        """Let the next measurement find the peaks of this one as well: `above` adds to memory that was measured since,
-        and a process that has freed some meanwhile would have had less than it had.
-        """
-        self._seen = {
-            pid: memory._replace(highest=0 if (before := self._before.get(pid)) is None else before.highest)
-            for pid, memory in self._seen.items()
-        }
 
     def totals(self, pids: Sequence[int]) -> Totals:
         """What these processes have used so far."""
