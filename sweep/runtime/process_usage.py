@@ -15,8 +15,7 @@ from podium.sweep.runtime.process_cpu_and_connections import address_space, cpu_
 from podium.sweep.runtime.process_trees import descendants
 
 _STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
-# Linux 6.2 to 6.15 count the pages of a process on each processor, and add them up in batches of at least 32.
-_COUNTED_TOO_MUCH = (os.cpu_count() or 1) * max(32, 2 * (os.cpu_count() or 1)) * os.sysconf("SC_PAGE_SIZE")
+_FREED = 0.05  # by which a walk of the pages may find less; kernels may count pages in batches, for each processor
 # Pause between two measurements of shared memory, as a multiple of their time.
 _REST = 1000  # 0.1 % of a core
 _REST_CHANGED = 200  # 0.5 % of a core, after processes were forked or have ended
@@ -41,6 +40,7 @@ class ProcessTreeMeter:
         self._resident = 0
         self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
         self._peaks: dict[int, int] = {}  # `new_peak` by process, in the last measurement
+        self._now: dict[int, int] = {}  # memory by process, in the last measurement
         self._spaces: dict[int, int] = {}  # address spaces by process
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
@@ -69,16 +69,20 @@ class ProcessTreeMeter:
         self._forget_other_programs(pids)
         seen = {pid: attempt_resource_usage.resident(pid) for pid in pids}
         self._peaks = {pid: self.new_peak(pid, memory) for pid, memory in seen.items()}
-        self._set_above({pid: memory.now for pid, memory in seen.items()})
-        self._resident = sum(memory.now for memory in seen.values())
-        self._seen = {
-            pid: memory._replace(files=max(memory.files, self._files_of(pid))) for pid, memory in seen.items()
-        }
+        self._now = {pid: memory.now for pid, memory in seen.items()}
+        self.above = self._above(self._now)
+        self._resident = sum(self._now.values())
+        self._seen = {pid: self._with_highest(pid, memory) for pid, memory in seen.items()}
         return self._resident - self.shared if self._resident > self.shared else self._resident
 
-    def _set_above(self, now: Mapping[int, int]) -> None:
-        """Set `above`; `now`: the memory of each process at the moment of the measurement that it is added to."""
-        self.above = max([0, *(self._peaks.get(pid, 0) - memory for pid, memory in now.items())])
+    def _above(self, now: Mapping[int, int]) -> int:
+        """`above` for these amounts of memory by process."""
+        return max([0, *(self._peaks.get(pid, 0) - memory for pid, memory in now.items())])
+
+    def _with_highest(self, pid: int, memory: ProcessMemory) -> ProcessMemory:
+        """`memory` with the highest values so far: a process that ends has none."""
+        before = self._seen.get(pid, memory)
+        return memory._replace(highest=max(memory.highest, before.highest), files=max(memory.files, before.files))
 
     def _forget_other_programs(self, pids: Sequence[int]) -> None:
         """Forget the memory of processes that have executed another program since: its files and peak are gone, and
@@ -130,13 +134,15 @@ class ProcessTreeMeter:
         exact = sum(memory.proportional for memory in walked)
         shmem = sum(memory.shmem for memory in before)
         counted = sum(memory.now for memory in before)
-        self._set_above(
-            {pid: memory.shmem + each.anonymous for pid, memory, each in zip(pids, before, walked, strict=True)}
-        )
-        most = _STEADY * counted
+        found = {
+            pid: memory.shmem + each.anonymous
+            for pid, memory, each in zip(pids, before, walked, strict=True)
+            if each.anonymous and address_space(pid) == self._spaces.get(pid)  # else others may have the same pages
+        }
+        self.above = self._above(self._now | found)
         freed = counted - shmem - sum(memory.anonymous for memory in walked)
         changed = abs(sum(attempt_resource_usage.resident(pid).now for pid in pids) - counted)
-        if exact and changed <= most and freed <= most + _COUNTED_TOO_MUCH:
+        if exact and changed <= _STEADY * counted and freed <= _FREED * counted:
             self.shared, self._measured = max(0, counted - exact), len(pids)
         else:  # memory changes, or the processes end
             self._measured = 0

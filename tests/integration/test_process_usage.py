@@ -181,8 +181,26 @@ def test_files_of_a_process_that_has_ended_are_no_part_of_its_peak(program: Prog
         time.sleep(0.001)
     assert meter.roughly([child]) == 0
     peak = meter.new_peak(child, ProcessMemory(0, 500 * MB, 0))
+    earlier = meter.new_peak(child, ProcessMemory(0, 100 * MB, 0))
     program.process.send_signal(signal.SIGCONT)
     assert peak <= 436 * MB
+    assert earlier == 0
+
+
+@pytest.mark.parametrize("program", [FORKS_AND_EXECUTES], indirect=True)
+def test_memory_shared_with_a_process_that_ends_while_it_is_measured_counts_once(program: Program) -> None:
+    parent = program.process.pid
+    (child,) = ProcessTreeMeter(parent).pids()
+    meter = ProcessTreeMeter(parent)
+    meter.roughly([parent, child])
+    program.next()  # it executes another program
+    assert 128 * MB <= meter.exactly([parent, child]) + meter.above < 200 * MB
+    meter.roughly([parent, child])
+    program.process.send_signal(signal.SIGSTOP)  # it does not collect its child
+    os.kill(child, signal.SIGKILL)
+    while not has_ended(child):
+        time.sleep(0.001)
+    assert 64 * MB <= meter.exactly([parent, child]) + meter.above < 120 * MB
 
 
 @pytest.mark.parametrize("program", [FORKS_AND_EXECUTES], indirect=True)
