@@ -44,8 +44,8 @@ Modules:
     package_versions                   The versions of installed packages, recorded with each sweep
     per_service_paths                  The paths of one service in a data directory that several hosts may share: locks,
                                        logs, addresses
-    process_cpu_and_connections        What processes do, as the kernel of Linux counts it: processor time and
-                                       connections
+    process_cpu_and_connections        What processes do, as the kernel of Linux counts it: processor time, connections,
+                                       execution of programs
     process_liveness                   Whether a process still runs, or is traced by a debugger
     process_title                      The name and the command line of a process, as `ps` and `top` show them
     process_trees                      Ends process trees completely: subreapers, death with the parent, killing all

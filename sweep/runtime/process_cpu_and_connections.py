@@ -1,4 +1,4 @@
-"""What processes do, as the kernel of Linux counts it: processor time and connections; slot."""
+"""What processes do, as the kernel of Linux counts it: processor time, connections, execution of programs; slot."""
 
 from __future__ import annotations
 

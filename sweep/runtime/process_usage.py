@@ -15,7 +15,7 @@ from podium.sweep.runtime.process_cpu_and_connections import address_space, cpu_
 from podium.sweep.runtime.process_trees import descendants
 
 _STEADY = 0.02  # by which memory may change while shared memory is measured, as a share
-_FREED = 0.05  # by which a walk of the pages may find less; kernels may count pages in batches, for each processor
+_FREED = 0.05  # by which the walk of the pages may find less, as a share: a kernel may count pages in batches
 # Pause between two measurements of shared memory, as a multiple of their time.
 _REST = 1000  # 0.1 % of a core
 _REST_CHANGED = 200  # 0.5 % of a core, after processes were forked or have ended
@@ -38,10 +38,10 @@ class ProcessTreeMeter:
         self._root = root
         self._ignored = ignored
         self._resident = 0
-        self._seen: dict[int, ProcessMemory] = {}  # by process; `files`: the most of all measurements
+        self._seen: dict[int, ProcessMemory] = {}  # by process; `highest` and `files`: the most of all measurements
         self._peaks: dict[int, int] = {}  # `new_peak` by process, in the last measurement
         self._now: dict[int, int] = {}  # memory by process, in the last measurement
-        self._spaces: dict[int, int] = {}  # address spaces by process
+        self._spaces: dict[int, int] = {}  # `address_space` by process
         self.above = 0  # bytes by which one of them has exceeded its memory since the last measurement
         self.shared = 0  # bytes that the sum of resident sizes counts too often
         self._measured = 0  # the number of processes for which `shared` was measured
@@ -137,7 +137,8 @@ class ProcessTreeMeter:
         found = {
             pid: memory.shmem + each.anonymous
             for pid, memory, each in zip(pids, before, walked, strict=True)
-            if each.anonymous and address_space(pid) == self._spaces.get(pid)  # else others may have the same pages
+            if each.anonymous
+            and address_space(pid) == self._spaces.get(pid)  # else other processes may count the same pages
         }
         self.above = self._above(self._now | found)
         freed = counted - shmem - sum(memory.anonymous for memory in walked)

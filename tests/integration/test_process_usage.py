@@ -93,6 +93,13 @@ class Program:
         self._pipe(self.process.stdin).flush()
         self.wait()
 
+    def kill_uncollected(self, child: int) -> None:
+        """Kill a child of the program, which is stopped before, so that it does not collect the child."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.kill(child, signal.SIGKILL)
+        while not has_ended(child):
+            time.sleep(0.001)
+
 
 @pytest.fixture
 def program(request: pytest.FixtureRequest) -> Iterator[Program]:
@@ -162,7 +169,7 @@ def test_peak_counts_though_memory_is_freed_while_it_is_measured(program: Progra
     assert meter.roughly(own) > 256 * MB
     program.next()
     assert meter.exactly(own) < 100 * MB
-    assert 250 * MB <= meter.above < 300 * MB  # the kernel counts pages roughly
+    assert 250 * MB <= meter.above < 300 * MB  # the kernel may count pages in batches
     for _ in range(2):
         assert meter.roughly(own) < 100 * MB
         assert meter.above == 0, "the peak has been counted"
@@ -175,14 +182,10 @@ def test_files_of_a_process_that_has_ended_are_no_part_of_its_peak(program: Prog
     (child,) = ProcessTreeMeter(program.process.pid).pids()
     meter = ProcessTreeMeter(program.process.pid)
     meter.roughly([child])
-    program.process.send_signal(signal.SIGSTOP)  # it does not collect its child
-    os.kill(child, signal.SIGKILL)
-    while not has_ended(child):
-        time.sleep(0.001)
+    program.kill_uncollected(child)
     assert meter.roughly([child]) == 0
     peak = meter.new_peak(child, ProcessMemory(0, 500 * MB, 0))
     earlier = meter.new_peak(child, ProcessMemory(0, 100 * MB, 0))
-    program.process.send_signal(signal.SIGCONT)
     assert peak <= 436 * MB
     assert earlier == 0
 
@@ -196,10 +199,7 @@ def test_memory_shared_with_a_process_that_ends_while_it_is_measured_counts_once
     program.next()  # it executes another program
     assert 128 * MB <= meter.exactly([parent, child]) + meter.above < 200 * MB
     meter.roughly([parent, child])
-    program.process.send_signal(signal.SIGSTOP)  # it does not collect its child
-    os.kill(child, signal.SIGKILL)
-    while not has_ended(child):
-        time.sleep(0.001)
+    program.kill_uncollected(child)
     assert 64 * MB <= meter.exactly([parent, child]) + meter.above < 120 * MB
 
 
@@ -218,7 +218,7 @@ def test_process_that_executes_another_program_keeps_nothing_of_the_one_before(p
     assert 128 * MB <= meter.exactly([parent, child]) < 200 * MB
     program.next()
     meter.roughly([parent, child])
-    assert 250 * MB <= meter.above < 300 * MB  # the kernel counts pages roughly
+    assert 250 * MB <= meter.above < 300 * MB  # the kernel may count pages in batches
 
 
 @pytest.mark.slow
