@@ -115,7 +115,7 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     slot, decision = state.ledger.get(message.device_id), Decision()
     if slot is None or slot.lost:
         return decision
-    slot.lose()
+    state.ledger.lose(slot)
     if slot.ending is not None and slot.ending_folder is not None:
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
     decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
@@ -132,7 +132,7 @@ def _on_slot_leaving(state: SchedulerState, message: SlotLeaving, now: Instant) 
     slot = state.ledger.get(message.device_id)
     if slot is None or slot.lost:
         return Decision()
-    slot.leave(message.reason)
+    state.ledger.leave(slot, message.reason)
     return Decision(changes=[slot.device_change(now.wall_s)])
 
 

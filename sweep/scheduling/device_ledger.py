@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 from podium.sweep.lifecycle.database_changes import DeviceChanged
@@ -31,9 +32,15 @@ FAILURES_IN_A_ROW = 3  # of different trials; then a device is drained
 
 @dataclass(slots=True)
 class Slot:
-    """A slot as the scheduler knows it. Only its own methods change it."""
+    """A slot as the scheduler knows it. Only its own methods change it.
+
+    They also add its device to two sets of the ledger, so that a step need not ask every slot.
+    """
 
     device: Device
+    number: int = 0  # its position in the ledger
+    vacated: set[str] = field(default_factory=set)  # devices whose attempts have left them
+    to_call: set[str] = field(default_factory=set)  # devices whose slots have answered the last call, or have commands
     lost: bool = False
     dedicated: str = ""  # why it accepts no trials, if an ensemble reserves the device
     drain_reason: str = ""  # why it accepts no trials until an operator returns it
@@ -63,8 +70,13 @@ class Slot:
 
     @property
     def free(self) -> bool:
-        """Whether it can take a trial now: its device is ready. Each step asks every slot."""
-        return self.trial is None and self.ending is None and self.available
+        """Whether it can take a trial now: its device is ready."""
+        return self.is_vacant and self.available
+
+    @property
+    def is_vacant(self) -> bool:
+        """Whether no attempt is on its device."""
+        return self.trial is None and self.ending is None
 
     @property
     def available(self) -> bool:
@@ -82,6 +94,7 @@ class Slot:
     def receive(self, numbered: Iterable[tuple[int, Event]]) -> list[Event]:
         """The slot answered; returns the new events. The others were resent because they were not acknowledged."""
         self.answered = True
+        self.to_call.add(self.device.device_id)
         new: list[Event] = []
         for number, event in numbered:
             if number > self.acknowledged:
@@ -106,6 +119,7 @@ class Slot:
     def finish_ending(self) -> None:
         """The attempt that no longer counts has ended."""
         self.ending = None
+        self.vacated.add(self.device.device_id)
 
     # The attempt.
 
@@ -113,7 +127,7 @@ class Slot:
         """Run an attempt. Raises `IllegalTransitionError` if its device accepts no trials."""
         check_device_transition(self.state, DeviceState.BUSY)
         self.trial = trial
-        self.commands.append(StartAttempt(assignment))
+        self._command(StartAttempt(assignment))
 
     @property
     def attempts(self) -> list[LiveTrial]:
@@ -129,6 +143,7 @@ class Slot:
     def release_device(self, now_s: float) -> None:
         """Its attempt has left the device, and sends its files."""
         self.trial, self.sending, self.sending_since_s = None, self.trial, now_s
+        self.vacated.add(self.device.device_id)
 
     def release(self, trial: LiveTrial) -> None:
         """An attempt has ended."""
@@ -136,6 +151,7 @@ class Slot:
             self.sending = None
         elif self.trial is trial:
             self.trial = None
+            self.vacated.add(self.device.device_id)
 
     def hold(self, trial: LiveTrial) -> None:
         """Reserve the device for an attempt on several devices. Raises `IllegalTransitionError`."""
@@ -149,11 +165,11 @@ class Slot:
 
     def run_rank(self, assignment: Assignment) -> None:
         """Start a rank of the attempt that holds the device."""
-        self.commands.append(StartAttempt(assignment))
+        self._command(StartAttempt(assignment))
 
     def stop(self, key: AttemptKey, cause: Cause, *, at_once: bool = False, message: str = "") -> None:
         """Kill the attempt; without a grace period if `at_once`."""
-        self.commands.append(StopAttempt(key, cause, at_once, message))
+        self._command(StopAttempt(key, cause, at_once, message))
 
     def drop(self, key: AttemptKey, ends_by_s: float, folder: Path | None = None) -> None:
         """Kill an attempt that no longer counts; the device becomes free when the slot reports its end."""
@@ -175,17 +191,21 @@ class Slot:
 
     def answer(self, key: AttemptKey, step: int, prune: bool) -> None:
         """Tell the trial whether it is pruned at `step`."""
-        self.commands.append(PruneAnswer(key, step, prune))
+        self._command(PruneAnswer(key, step, prune))
 
     def suggest(self, request: SuggestRequested, value: Scalar, error: str) -> None:
         """Send the trial the value of a requested parameter, or the reason why there is none."""
-        self.commands.append(SuggestAnswer(request.key, request.name, value, error))
+        self._command(SuggestAnswer(request.key, request.name, value, error))
 
     def answer_study(self, read: StudyAnswered) -> None:
         """Send the trial the answer to its query of the study."""
-        self.commands.append(StudyAnswer(read.request.key, read.request.request, read.answer, read.error))
+        self._command(StudyAnswer(read.request.key, read.request.request, read.answer, read.error))
 
     # Calls.
+
+    def _command(self, command: SlotCommand) -> None:
+        self.commands.append(command)
+        self.to_call.add(self.device.device_id)
 
     def mark_killed(self, now_s: float) -> None:
         """The slot is being killed: the watchdog waits before it reports the slot again."""
@@ -232,6 +252,9 @@ class DeviceLedger:
         self._drained: tuple[DeviceDrain, ...] = ()
         # What was requested last; None if devices were drained since.
         self._closed: tuple[dict[str, str], tuple[DeviceDrain, ...]] | None = ({}, ())
+        self._available: list[Slot] | None = []  # None: to be found again
+        self._vacated: set[str] = set()  # the devices without an attempt, and some that have one again
+        self._to_call: set[str] = set()
         self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
         self.slots_per_device = 1
         self.gangs: dict[int, LiveTrial] = {}  # by id: the trials whose attempts have several devices
@@ -300,10 +323,25 @@ class DeviceLedger:
         """Add a slot that came up, for the first time or again."""
         dedicated, drain_reason = self._reserved(device), self._why_drained(device.device_id, device.uuid)
         self.slots_per_device = device.slots
+        before = self.get(device.device_id)
         slot = self._slots[device.device_id] = Slot(
-            device, dedicated=dedicated, drain_reason=drain_reason, sent_s=now_s
-        )
+            device, len(self._slots) if before is None else before.number, self._vacated, self._to_call,
+            dedicated=dedicated, drain_reason=drain_reason, sent_s=now_s,
+        )  # fmt: skip
+        self._available = None
+        self._vacated.add(device.device_id)
+        self._to_call.add(device.device_id)
         return slot
+
+    def lose(self, slot: Slot) -> None:
+        """A slot's process is gone."""
+        slot.lose()
+        self._available = None
+
+    def leave(self, slot: Slot, reason: str) -> None:
+        """A slot accepts no trials from now on."""
+        slot.leave(reason)
+        self._available = None
 
     def close(self, dedicated: dict[str, str], drained: Iterable[DeviceDrain]) -> list[Slot]:
         """From now on exactly these devices accept no trials; returns the slots for which that changed.
@@ -313,7 +351,7 @@ class DeviceLedger:
         requested = (dict(dedicated), tuple(drained))
         if requested == self._closed:  # nearly always
             return []
-        self._closed = requested
+        self._closed, self._available = requested, None
         before = [device_id for device_id in self._failed if self._is_drained(device_id)]
         self._dedicated, self._drained = requested
         for device_id in before:
@@ -348,7 +386,7 @@ class DeviceLedger:
             return None
         why = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
         self._drained = (*self._drained, DeviceDrain(device_id, self._uuid(device_id) or "", why))
-        self._closed = None
+        self._closed = self._available = None
         if (slot := self.get(device_id)) is not None:
             slot.set_closed(slot.dedicated, why)
         return why
@@ -357,14 +395,18 @@ class DeviceLedger:
         """A device worked for a trial, whatever the result of the trial."""
         self._failed.pop(device_id, None)
 
-    def available(self) -> list[Slot]:
-        """The slots that accept trials, now or later. Written out, like `free`: each step asks every slot."""
-        slots = self._slots.values()
-        return [each for each in slots if not (each.lost or each.dedicated or each.drain_reason or each.leaving)]
+    def available(self) -> Sequence[Slot]:
+        """The slots that accept trials, now or later. Each step needs them, and they rarely change."""
+        if self._available is None:
+            self._available = [slot for slot in self if slot.available]
+        return self._available
 
     def free(self) -> list[Slot]:
         """The slots that can accept a trial now."""
-        return [each for each in self._slots.values() if each.trial is None and each.ending is None and each.available]
+        vacant = [slot for device_id in self._vacated if (slot := self._slots[device_id]).is_vacant]
+        if len(vacant) < len(self._vacated):
+            self._vacated.intersection_update([slot.device.device_id for slot in vacant])
+        return _in_order(slot for slot in vacant if slot.available)
 
     def others(self, fits: Callable[[Device], bool]) -> OtherDevices:
         """Whether a trial that avoids a device has another one that accepts trials, and that `fits`."""
@@ -381,6 +423,11 @@ class DeviceLedger:
 
     def send(self, pool: SlotPool, now_s: float) -> None:
         """Acknowledge events and send commands, each slot in one call, which also requests the next events."""
-        for slot in self:
-            if (slot.answered or slot.commands) and not slot.lost:
+        for slot in _in_order(self._slots[device_id] for device_id in self._to_call):
+            if not slot.lost:
                 pool.send(slot.device.device_id, slot.acknowledged, slot.take_commands(now_s))
+        self._to_call.clear()
+
+
+def _in_order(slots: Iterable[Slot]) -> list[Slot]:
+    return sorted(slots, key=attrgetter("number"))

@@ -61,7 +61,7 @@ class SlotAutoscaler:
         decision = Decision()
         for device_id, slot in idle.items():
             if reason := self._reason(slot, now.monotonic_s - self._idle[device_id].since_s):
-                slot.lose()
+                state.ledger.lose(slot)
                 self._released.append(device_id)
                 decision.changes.append(slot.device_change_to(DeviceState.LOST, reason, now.wall_s))
         return decision

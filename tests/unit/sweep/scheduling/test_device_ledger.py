@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedger, Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
@@ -116,3 +120,90 @@ def test_gpu_that_is_drained_for_its_failures_stays_so_under_another_number() ->
     assert ledger.open(_gpu(0, "GPU-0b"), 0.0).free
     ledger.close({}, [])
     assert ledger["gpu-1"].free
+
+
+def _run(ledger: DeviceLedger, slot: Slot) -> None:
+    if slot.free:
+        slot.run(_trial(), _assignment())
+
+
+def _hold(ledger: DeviceLedger, slot: Slot) -> None:
+    if slot.free:
+        slot.hold(_trial())
+
+
+def _release_device(ledger: DeviceLedger, slot: Slot) -> None:
+    if slot.trial is not None:
+        slot.release_device(1.0)
+
+
+def _release(ledger: DeviceLedger, slot: Slot) -> None:
+    for trial in slot.attempts[:1]:
+        slot.release(trial)
+
+
+def _drop(ledger: DeviceLedger, slot: Slot) -> None:
+    if slot.attempts:
+        slot.drop(slot.attempts[0].key, 5.0)
+
+
+def _drain(ledger: DeviceLedger, slot: Slot) -> None:
+    drained = [each.device.device_id for each in ledger if each.drain_reason]
+    ledger.close({}, [DeviceDrain(device_id, "", "broken fan") for device_id in [*drained, slot.device.device_id]])
+
+
+_Operation = Callable[[DeviceLedger, Slot], object]
+_ATTEMPTS: dict[str, _Operation] = {
+    "run": _run,
+    "hold": _hold,
+    "hold again": lambda _, slot: slot.hold_again(_trial()),
+    "run rank": lambda _, slot: slot.run_rank(_assignment()),
+    "release device": _release_device,
+    "release": _release,
+    "drop": _drop,
+    "finish ending": lambda _, slot: slot.finish_ending(),
+    "answer": lambda _, slot: slot.answer(KEY, 1, False),
+    "receive": lambda _, slot: slot.receive([]),
+}
+_DEVICES: dict[str, _Operation] = {
+    "lose": lambda ledger, slot: ledger.lose(slot),
+    "leave": lambda ledger, slot: ledger.leave(slot, "its node is removed"),
+    "reopen": lambda ledger, slot: ledger.open(slot.device, 1.0),
+    "drain": _drain,
+    "return all": lambda ledger, _: ledger.close({}, []),
+    "dedicate": lambda ledger, slot: ledger.close({slot.device.device_id: "for ensemble e"}, []),
+    "fail": lambda ledger, slot: [ledger.record_failure(slot.device.device_id, n, "pinning") for n in range(3)],
+}
+_OPERATIONS = _ATTEMPTS | _DEVICES
+_NAMES = [*_ATTEMPTS, "send", *_ATTEMPTS, "send", *_ATTEMPTS, "send", *_DEVICES]  # devices rarely change
+
+
+class _Calls:
+    """A `SlotPool` that keeps the devices it was called for."""
+
+    def __init__(self) -> None:
+        self.devices: list[str] = []
+
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
+        self.devices.append(device_id)
+
+    def kill(self, device_id: str) -> None:
+        raise AssertionError(device_id)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from(_NAMES), st.integers(0, 1)), min_size=30, max_size=60))
+def test_free_available_and_calls_are_those_of_a_search_through_all_slots(operations: list[tuple[str, int]]) -> None:
+    ledger = DeviceLedger()
+    for position in range(2):
+        ledger.open(_gpu(position, f"GPU-{position}"), 0.0)
+    for name, position in operations:
+        if name == "send":
+            due = [slot for slot in ledger if (slot.answered or slot.commands) and not slot.lost]
+            calls = _Calls()
+            ledger.send(calls, 2.0)
+            assert calls.devices == [slot.device.device_id for slot in due]
+        else:
+            _OPERATIONS[name](ledger, ledger[f"gpu-{position}"])
+        assert list(ledger.available()) == [slot for slot in ledger if slot.available], name
+        assert ledger.free() == [slot for slot in ledger if slot.free], name
