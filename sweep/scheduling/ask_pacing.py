@@ -4,6 +4,8 @@ process.
 
 from __future__ import annotations
 
+from collections import deque
+
 from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S
 
 _SMOOTHING = 0.2  # of the moving averages
@@ -14,7 +16,8 @@ class AskPacing:
     """The asks of one sweep: pending ones, moving averages of durations, and whether the search is exhausted."""
 
     def __init__(self) -> None:
-        self._pending = 0
+        self._sent_s: deque[float] = deque()  # when each pending ask was sent; monotonic, oldest first
+        self._first_answer_s: float | None = None
         self._enqueued: set[int] = set()  # enqueued configurations that the search was asked for
         self._mean_ask_s = 0.0
         self._mean_trial_s = _INITIAL_TRIAL_S
@@ -23,7 +26,7 @@ class AskPacing:
     @property
     def pending(self) -> int:
         """The number of asks without an answer."""
-        return self._pending
+        return len(self._sent_s)
 
     @property
     def exhausted(self) -> bool:
@@ -44,22 +47,29 @@ class AskPacing:
         quarter, hundredth = self._mean_trial_s / 4, min(self._mean_trial_s / 100, 60.0)
         return max(min(ASK_DEADLINE_S, quarter), hundredth)
 
-    def begin(self) -> None:
+    def begin(self, now_s: float) -> None:
         """Record an ask that is sent."""
-        self._pending += 1
+        self._sent_s.append(now_s)
 
-    def begin_enqueued(self, enqueued_id: int) -> bool:
+    def begin_enqueued(self, enqueued_id: int, now_s: float) -> bool:
         """Record an ask for an enqueued configuration; False if it was sent before."""
         if enqueued_id in self._enqueued:
             return False
         self._enqueued.add(enqueued_id)
-        self.begin()
+        self.begin(now_s)
         return True
 
-    def end(self, took_s: float, *, exhausted: bool) -> None:
-        """Record the answer to an ask."""
-        self._pending -= 1
-        self._mean_ask_s += _SMOOTHING * (took_s - self._mean_ask_s)
+    def end(self, took_s: float, now_s: float, *, exhausted: bool) -> None:
+        """Record the answer to the oldest ask. `took_s`: of the search, without the time to build it.
+
+        The ask lasted until now: the answer also waited for the scheduler. An ask from before the first answer may have
+        waited for the search to be built, so that only `took_s` is known of it.
+        """
+        sent_s = self._sent_s.popleft()
+        if self._first_answer_s is None:
+            self._first_answer_s = now_s
+        lasted_s = now_s - sent_s if sent_s >= self._first_answer_s else took_s
+        self._mean_ask_s += _SMOOTHING * (lasted_s - self._mean_ask_s)
         self._exhausted = self._exhausted or exhausted
 
     def record_trial(self, duration_s: float) -> None:

@@ -47,7 +47,7 @@ class CommandHandler:
         for request in pending.trials:
             decision += self._apply_to_trial(request, now)
         for item in pending.enqueued:
-            decision += self._plan_enqueued(item)
+            decision += self._plan_enqueued(item, now)
         return decision
 
     def _apply_to_sweep(self, sweep: LiveSweep, update: SweepUpdate, now: Instant) -> Decision:
@@ -79,8 +79,8 @@ class CommandHandler:
                 slot.stop(trial.key, Cause.CANCELLED)
         return Decision()
 
-    def _plan_enqueued(self, item: Enqueued) -> Decision:
+    def _plan_enqueued(self, item: Enqueued, now: Instant) -> Decision:
         sweep = self._state.sweeps.get(item.sweep_id)
-        if sweep is None or not sweep.asks.begin_enqueued(item.enqueued_id):
+        if sweep is None or not sweep.asks.begin_enqueued(item.enqueued_id, now.monotonic_s):
             return Decision()
         return Decision(actions=[AskTrial(sweep.sweep_id, item)])

@@ -182,7 +182,7 @@ class Scheduler:
         if self._elastic is not None:
             self._elastic.after_commit()
         if not self._state.stopping:
-            self._apply(plan_asks(self._state))
+            self._apply(plan_asks(self._state, self._now()))
 
     def _wait_s(self) -> float:
         """How long to wait for messages: until the next tick, or until ranks of a gang are to be killed."""

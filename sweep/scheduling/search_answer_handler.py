@@ -29,7 +29,7 @@ def on_trial_proposed(sweeps: ActiveSweeps, message: TrialProposed, now: Instant
     if sweep is None:
         return Decision()
     planned = message.planned
-    sweep.asks.end(message.took_s, exhausted=planned is None)
+    sweep.asks.end(message.took_s, now.monotonic_s, exhausted=planned is None)
     if planned is None:
         return Decision()
     trial = LiveTrial(

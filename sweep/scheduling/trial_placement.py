@@ -68,7 +68,7 @@ def resend_attempt(state: SchedulerState, slot: Slot, trial: LiveTrial, now: Ins
     return Decision(changes=state.availability.begin(slot, now.wall_s))
 
 
-def plan_asks(state: SchedulerState) -> Decision:
+def plan_asks(state: SchedulerState, now: Instant) -> Decision:
     """Ask in advance, so that a trial is ready when a slot becomes free, or when a gang's turn comes."""
     free, slots = state.ledger.free(), state.ledger.available()
     decision = Decision()
@@ -76,7 +76,7 @@ def plan_asks(state: SchedulerState) -> Decision:
         counts = _usable(sweep, free), _usable(sweep, slots)
         width = sweep.needs(state.ledger.slots_per_device).most
         for _ in range(sweep.asks_due(*(count if width == 1 else max(1, count // width) for count in counts))):
-            sweep.asks.begin()
+            sweep.asks.begin(now.monotonic_s)
             decision.actions.append(AskTrial(sweep.sweep_id, deadline_s=sweep.asks.deadline_s))
     return decision
 

@@ -61,11 +61,12 @@ DATA = DataDirectory(Path("data"))
 
 
 def _state(salt: str = "salt", device: Device = DEVICE) -> SchedulerState:
-    """One slot, and one sweep whose search was opened."""
+    """One slot, and one sweep whose search was opened and asked for two trials."""
     state = SchedulerState(DATA, last_trial_id=7, salt=salt)
     stored = StoredSweep(1, SweepState.QUEUED, spec(run_cap=2).to_json(), 900.0, ())
     CommandHandler(state).activate(stored, NOW)
     decide(state, SlotOpened(device), NOW)
+    plan_asks(state, NOW)
     return state
 
 
@@ -95,8 +96,11 @@ def test_new_sweep_opens_its_search_and_asks_ahead() -> None:
     decision = CommandHandler(state).activate(stored, NOW)
     assert decision.changes == [] and [type(action) for action in decision.actions] == [OpenSearch]
     decide(state, SlotOpened(DEVICE), NOW)
-    assert [type(action) for action in plan_asks(state).actions] == [AskTrial, AskTrial]  # one for the slot, one ahead
-    assert plan_asks(state).actions == [], "pending asks were sent again"
+    assert [type(action) for action in plan_asks(state, NOW).actions] == [
+        AskTrial,
+        AskTrial,
+    ]  # one for the slot, one ahead
+    assert plan_asks(state, NOW).actions == [], "pending asks were sent again"
 
 
 def test_proposal_becomes_trial_and_gets_free_slot() -> None:
@@ -206,7 +210,7 @@ def test_same_messages_give_same_decisions() -> None:
         state = _state()
         decisions: list[Decision] = []
         for message in messages:
-            decisions += [decide(state, message, NOW), place_trials(state, NOW), plan_asks(state)]
+            decisions += [decide(state, message, NOW), place_trials(state, NOW), plan_asks(state, NOW)]
         return [*decisions, resolve_orphans(state, lambda _: True, NOW), suspend(state, NOW)]
 
     assert replay() == replay()
