@@ -10,7 +10,7 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SearchFailed, Wake
 from podium.sweep.lifecycle.slot_demand import ElasticPool
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.scheduler import Scheduler
+from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.slot_events import StudyRequested
@@ -101,6 +101,11 @@ class Rig:
             self.inbox.put(Wake())
             self.scheduler.step([])
             self.settle()
+
+    def tick(self) -> None:
+        """Wait until the scheduler has explained again why sweeps wait and devices are idle."""
+        self.clock.advance(TICK_S)
+        self.settle()
 
     def receive(self) -> list[Message]:
         messages: list[Message] = []

@@ -85,7 +85,7 @@ class Scheduler:
         self._watchdog = SlotWatchdog()
         self._elastic = elastic
         self._on_progress = on_progress
-        self._read_s = -TICK_S  # when the database was read last; monotonic
+        self._read_s = self._explained_s = -TICK_S  # when the database was read, and waits were explained; monotonic
         self._slots_changed = threading.Condition()
 
     @property
@@ -164,11 +164,11 @@ class Scheduler:
             self._apply(end_due_sweeps(self._state, now))
             if not self._writer.rejected:
                 self._apply(place_trials(self._state, now))
-            if due:
+            if due and now.monotonic_s - self._explained_s >= TICK_S:  # not when a client only woke the scheduler
+                self._explained_s = now.monotonic_s
                 self._apply(explain_waits(self._state, now))
-            has_opened = any(isinstance(message, SlotOpened) for message in messages)
-            if self._elastic is not None and (due or has_opened):  # an old demand would request another slot
-                self._apply(self._elastic.adjust(self._state, now))
+            if self._elastic is not None and (due or any(isinstance(message, SlotOpened) for message in messages)):
+                self._apply(self._elastic.adjust(self._state, now))  # an old demand would request another slot
         if self._writer.can_wait or self._record():
             self._act()
 

@@ -18,6 +18,7 @@ def dedicate(rig: Rig, *device_ids: str) -> None:
     """The host has recorded that these devices are dedicated to an ensemble, and woken the scheduler."""
     rig.recorder.dedicated = dict.fromkeys(device_ids, WHY)
     rig.settle()
+    rig.tick()
 
 
 def shown(rig: Rig, device_id: str) -> tuple[str, str]:
@@ -81,6 +82,7 @@ def test_sweep_without_device_reports_reason_until_one_is_released(make_rig: Mak
     rig = make_rig(2)
     dedicate(rig, "cpu-0", "cpu-1")
     sweep = rig.submit(run_cap=2)
+    rig.tick()
     assert rig.pool.busy() == []
     assert sweep.state is SweepState.QUEUED
     message = f"no device is available for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"

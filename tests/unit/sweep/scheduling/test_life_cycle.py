@@ -677,7 +677,7 @@ def test_device_waiting_for_stopped_trial_reports_reason(rig: Rig) -> None:
 
 def test_idle_reason_is_rejected_writes_while_database_rejects_them(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.recorder.full = True
-    rig.settle()
+    rig.tick()
     rig.submit(run_cap=1)
     rejected_at = rig.clock.wall_s()
     rig.clock.advance(30)
