@@ -30,7 +30,8 @@ from podium.sweep.lifecycle.database_changes import AttemptEnded, AttemptPlaced,
 from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
+from podium.sweep.scheduling.read_pacing import TICK_S
+from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec

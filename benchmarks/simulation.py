@@ -39,7 +39,8 @@ from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
+from podium.sweep.scheduling.read_pacing import TICK_S
+from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search

@@ -10,7 +10,8 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SearchFailed, Wake
 from podium.sweep.lifecycle.slot_demand import ElasticPool
 from podium.sweep.runtime.layout import DataDirectory
-from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
+from podium.sweep.scheduling.read_pacing import TICK_S
+from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.slot_events import StudyRequested

@@ -1,10 +1,10 @@
 """The loop of the scheduler process: read, decide, write, act.
 
 One thread and one inbox. Nothing in the loop blocks: Ray and Optuna work elsewhere and send messages. Each step reads
-the requests of clients, decides on each message, writes all changes in one transaction, and only then acts on the
-slots. A command is in the database before its slot gets it, and an event is acknowledged only when it is in the
-database. New trials alone are no reason to write: they are written with the next changes, such as their placement, or
-at the next tick.
+the requests of clients if a read is due, decides on each message, writes all changes in one transaction, and only then
+acts on the slots. A command is in the database before its slot gets it, and an event is acknowledged only when it is in
+the database. New trials alone are no reason to write: they are written with the next changes, such as their placement,
+or at the next tick.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from podium.sweep.scheduling.gang_event_handler import advance_gangs, next_due_s
 from podium.sweep.scheduling.gang_reservation_and_backfill import ReservationHolder
 from podium.sweep.scheduling.lease_confirmation import is_confirmed
 from podium.sweep.scheduling.predecessor_waits import release_due
+from podium.sweep.scheduling.read_pacing import TICK_S, ReadPacing
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.slot_autoscaler import SlotAutoscaler
 from podium.sweep.scheduling.slot_watchdog import SlotWatchdog
@@ -40,7 +41,6 @@ from podium.sweep.scheduling.sweep_endings import end_due_sweeps, fail_sweep
 from podium.sweep.scheduling.trial_placement import explain_waits, place_trials, plan_asks
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
-TICK_S = 1.0  # between two reads of the database without a wake-up
 log = logging.getLogger("podium.scheduler")
 
 
@@ -85,7 +85,7 @@ class Scheduler:
         self._watchdog = SlotWatchdog()
         self._elastic = elastic
         self._on_progress = on_progress
-        self._read_s = self._explained_s = -TICK_S  # when the database was read, and waits were explained; monotonic
+        self._reads = ReadPacing()
         self._slots_changed = threading.Condition()
 
     @property
@@ -164,8 +164,7 @@ class Scheduler:
             self._apply(end_due_sweeps(self._state, now))
             if not self._writer.rejected:
                 self._apply(place_trials(self._state, now))
-            if due and now.monotonic_s - self._explained_s >= TICK_S:  # not when a client only woke the scheduler
-                self._explained_s = now.monotonic_s
+            if due and self._reads.start_explanation(now.monotonic_s):
                 self._apply(explain_waits(self._state, now))
             if self._elastic is not None and (due or any(isinstance(message, SlotOpened) for message in messages)):
                 self._apply(self._elastic.adjust(self._state, now))  # an old demand would request another slot
@@ -185,10 +184,10 @@ class Scheduler:
             self._apply(plan_asks(self._state, self._now()))
 
     def _wait_s(self) -> float:
-        """How long to wait for messages: until the next tick, or until ranks of a gang are to be killed."""
-        if not self._state.ledger.gangs:
-            return TICK_S
-        return min(TICK_S, max(0.0, next_due_s(self._state) - self._clock.monotonic_s()))
+        """How long to wait for messages: until the next read or tick, or until ranks of a gang are to be killed."""
+        now_s = self._clock.monotonic_s()
+        wait_s = self._reads.wait_s(now_s) if self._may_read else TICK_S
+        return min(wait_s, max(0.0, next_due_s(self._state) - now_s)) if self._state.ledger.gangs else wait_s
 
     def _receive(self) -> list[Message]:
         try:
@@ -224,18 +223,16 @@ class Scheduler:
 
     # Reading.
 
-    def _is_read_due(self, messages: Sequence[Message]) -> bool:
-        """Whether to read the requests of clients: after a wake-up or a tick.
+    @property
+    def _may_read(self) -> bool:
+        """Not while the database rejects changes: its content is then older than the state."""
+        return not (self._writer.rejected or self._state.stopping)
 
-        Not while the database rejects changes: its content is then older than the state. Changes that can wait are
-        written first.
-        """
-        now_s = self._clock.monotonic_s()
+    def _is_read_due(self, messages: Sequence[Message]) -> bool:
+        """Whether to read the requests of clients. Changes that can wait are written first."""
         woken = any(isinstance(message, Wake) for message in messages)
-        if self._writer.rejected or self._state.stopping or not (woken or now_s - self._read_s >= TICK_S):
-            return False
-        self._read_s = now_s
-        return True
+        now_s = self._clock.monotonic_s()
+        return self._may_read and self._reads.start_read(now_s, woken=woken, busy=bool(messages))
 
     def _try_read_database(self) -> None:
         try:

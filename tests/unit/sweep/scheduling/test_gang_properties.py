@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import TERMINAL_SWEEP_STATES, TrialState

@@ -14,7 +14,7 @@ from podium.sweep.lifecycle.scheduler_inbox_messages import SearchFailed, SlotLo
 from podium.sweep.lifecycle.stored_sweeps import StoredSweep
 from podium.sweep.scheduling.disk_space_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
-from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S, REMOTE_TIMEOUT_S
 from podium.sweep.scheduling.trial_placement import WAITS_S
 from podium.sweep.values.attempt_assignment import AttemptKey

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from podium.sweep.lifecycle.scheduler_inbox_messages import SearchFailed, Wake
-from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.values.attempt_assignment import AttemptKey, Limits
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.slot_events import Ended

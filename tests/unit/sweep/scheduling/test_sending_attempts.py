@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from podium.sweep.lifecycle.scheduler_inbox_messages import Stop
-from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SENDING_S
 from podium.sweep.spec.trial_limits import MAX_GRACE_S
 from podium.sweep.values.attempt_assignment import AttemptKey

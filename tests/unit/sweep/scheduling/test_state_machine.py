@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.states import (
     COUNTED_TRIAL_STATES,
