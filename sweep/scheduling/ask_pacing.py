@@ -9,6 +9,7 @@ from collections import deque
 from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S
 
 _SMOOTHING = 0.2  # of the moving averages
+_MAX_WAIT_S = 0.1  # of an answer for the scheduler: longer ones are exceptions, such as a database that is away
 _INITIAL_TRIAL_S = 1.0  # assumed duration until the first trial has ended
 
 
@@ -62,13 +63,14 @@ class AskPacing:
     def end(self, took_s: float, now_s: float, *, exhausted: bool) -> None:
         """Record the answer to the oldest ask. `took_s`: of the search, without the time to build it.
 
-        The ask lasted until now: the answer also waited for the scheduler. An ask from before the first answer may have
-        waited for the search to be built, so that only `took_s` is known of it.
+        The ask lasted until now: the answer also waited for the scheduler. Of an ask from before the first answer, only
+        `took_s` counts: it may have waited for the search to be built.
         """
         sent_s = self._sent_s.popleft()
         if self._first_answer_s is None:
             self._first_answer_s = now_s
-        lasted_s = now_s - sent_s if sent_s >= self._first_answer_s else took_s
+        waited_s = now_s - sent_s - took_s if sent_s >= self._first_answer_s else 0.0
+        lasted_s = took_s + min(max(0.0, waited_s), _MAX_WAIT_S)
         self._mean_ask_s += _SMOOTHING * (lasted_s - self._mean_ask_s)
         self._exhausted = self._exhausted or exhausted
 

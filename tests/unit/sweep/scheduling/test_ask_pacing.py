@@ -56,3 +56,15 @@ def test_answers_end_the_oldest_asks() -> None:
         assert pacing.pending == 110 - now_s
         pacing.end(0.0, now_s + 0.0105, exhausted=False)
     assert pacing.ahead(SLOTS) == 11
+
+
+def test_a_step_of_seconds_requests_few_trials_ahead() -> None:
+    pacing = _pacing(trial_s=1.0)
+    _ask(pacing, took_s=0.0, lasted_s=5.0, times=4)  # the database did not answer
+    assert pacing.ahead(SLOTS) < SLOTS / 10
+
+
+def test_slow_search_requests_all_trials_ahead_that_end_meanwhile() -> None:
+    pacing = _pacing(trial_s=10.0)
+    _ask(pacing, took_s=2.0, lasted_s=2.005)
+    assert pacing.ahead(SLOTS) == 201
