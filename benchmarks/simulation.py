@@ -39,7 +39,6 @@ from podium.sweep.ray_cluster.ray_slots import SlotTimings
 from podium.sweep.runtime.garbage_collection import collect_rarely
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.database_recorder import DatabaseRecorder
-from podium.sweep.scheduling.read_pacing import TICK_S
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.study_query_thread import StudyThread
 from podium.sweep.search.scheduler_search_threads import answer_suggestion
@@ -350,13 +349,14 @@ def simulate(
     while pool.ended < trials or not inbox.empty():
         agenda.do_until(clock.now_s)
         messages = _waiting(inbox)
-        if not messages and clock.now_s < agenda.next_s() < clock.now_s + TICK_S:
-            clock.now_s = agenda.next_s()
-            continue
         if not messages:
+            waits_until_s = clock.now_s + scheduler.wait_s()
+            if agenda.next_s() < waits_until_s:
+                clock.now_s = agenda.next_s()
+                continue
             if agenda.next_s() == float("inf"):
                 raise RuntimeError(f"no further events after {pool.ended} of {trials} trials")
-            clock.now_s += TICK_S
+            clock.now_s = waits_until_s
         took_s, took_cpu_s = _timed_step(scheduler, messages, searchers)
         clock.now_s += took_s
         spent_s, cpu_s, steps = spent_s + took_s, cpu_s + took_cpu_s, steps + 1

@@ -11,7 +11,8 @@ class ReadPacing:
     """
 
     def __init__(self) -> None:
-        self._read_s = self._explained_s = -TICK_S
+        self._read_s = -TICK_S
+        self._explained_s = -2 * TICK_S  # time of the read in whose step the reasons were set
 
     def start_read(self, now_s: float, *, woken: bool, busy: bool) -> bool:
         """Whether a read is due; if so, recorded. `busy`: the step has messages."""
@@ -20,14 +21,14 @@ class ReadPacing:
         self._read_s = now_s
         return True
 
-    def start_explanation(self, now_s: float) -> bool:
+    def start_explanation(self) -> bool:
         """Whether the reasons of waiting sweeps and idle devices are due in a step that has read; if so, recorded.
 
         Not after each wake-up: the first trials of a new sweep would wait for the reasons, which they end.
         """
-        if now_s - self._explained_s < TICK_S:
+        if self._read_s - self._explained_s < TICK_S:
             return False
-        self._explained_s = now_s
+        self._explained_s = self._read_s
         return True
 
     def wait_s(self, now_s: float) -> float:

@@ -164,7 +164,7 @@ class Scheduler:
             self._apply(end_due_sweeps(self._state, now))
             if not self._writer.rejected:
                 self._apply(place_trials(self._state, now))
-            if due and self._reads.start_explanation(now.monotonic_s):
+            if due and self._reads.start_explanation():
                 self._apply(explain_waits(self._state, now))
             if self._elastic is not None and (due or any(isinstance(message, SlotOpened) for message in messages)):
                 self._apply(self._elastic.adjust(self._state, now))  # an old demand would request another slot
@@ -183,15 +183,15 @@ class Scheduler:
         if not self._state.stopping:
             self._apply(plan_asks(self._state, self._now()))
 
-    def _wait_s(self) -> float:
-        """How long to wait for messages: until the next read or tick, or until ranks of a gang are to be killed."""
+    def wait_s(self) -> float:
+        """How long `run` waits for messages, in s: until the next read or tick, or until it kills ranks of a gang."""
         now_s = self._clock.monotonic_s()
         wait_s = self._reads.wait_s(now_s) if self._may_read else TICK_S
         return min(wait_s, max(0.0, next_due_s(self._state) - now_s)) if self._state.ledger.gangs else wait_s
 
     def _receive(self) -> list[Message]:
         try:
-            messages = [self._inbox.get(timeout=self._wait_s())]
+            messages = [self._inbox.get(timeout=self.wait_s())]
         except queue.Empty:
             return []
         while True:
