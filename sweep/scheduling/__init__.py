@@ -35,8 +35,7 @@ Modules:
     decide                         Decides, for each message, the changes to write and the actions to execute. Pure
     device_availability            Decides which devices accept trials: drained after failures, reserved by ensembles,
                                    idle and why. Pure
-    device_ledger                  The device ledger: the slot on each device, its attempt, and the commands to send
-                                   next. Pure
+    device_ledger                  The device ledger: the slot on each device, and why devices accept no trials. Pure
     device_seconds                 The device-seconds of the running attempts of a sweep, as sums that each event
                                    updates. Pure
     disk_space_gate                Decides whether the data disk allows new trials. Pure
@@ -56,6 +55,7 @@ Modules:
     lease_confirmation             Asks the database whether this scheduler may still act on slots
     live_population                The trials of a sweep that are trained in intervals, and the decision between two
                                    intervals. Pure
+    live_slot                      A slot as the scheduler knows it: its attempt, and the commands to send next. Pure
     live_sweep                     An unfinished sweep in the scheduler's memory. Only its own methods change it. Pure
     live_trial                     An unfinished trial in the scheduler's memory, and its retry budget. Pure
     main                           Entry point of the scheduler process: connects Ray, Optuna and the database, and runs

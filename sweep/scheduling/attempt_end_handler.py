@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from podium.sweep.lifecycle.database_changes import AttemptPlaced, Change
 from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.fair_share import Claim
 from podium.sweep.scheduling.gang import Gang
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.population_intervals import begin_interval

@@ -30,8 +30,8 @@ from podium.sweep.scheduling.attempt_deadlines import dropped_ends_by_s
 from podium.sweep.scheduling.attempt_end_handler import attempt_ended, end_attempt, end_interrupted, end_lost
 from podium.sweep.scheduling.attempt_event_handler import on_event
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_event_handler import adopt_gang, lose_rank
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt
@@ -115,7 +115,7 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     slot, decision = state.ledger.get(message.device_id), Decision()
     if slot is None or slot.lost:
         return decision
-    state.ledger.lose(slot)
+    slot.lose()
     if slot.ending is not None and slot.ending_folder is not None:
         decision.actions.append(CleanUpAttempt(slot.ending_folder))
     decision.changes.append(slot.device_change_to(DeviceState.LOST, message.reason, now.wall_s))
@@ -132,7 +132,7 @@ def _on_slot_leaving(state: SchedulerState, message: SlotLeaving, now: Instant) 
     slot = state.ledger.get(message.device_id)
     if slot is None or slot.lost:
         return Decision()
-    state.ledger.leave(slot, message.reason)
+    slot.leave(message.reason)
     return Decision(changes=[slot.device_change(now.wall_s)])
 
 

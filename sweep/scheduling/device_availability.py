@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from podium.sweep.lifecycle.database_changes import Change, DeviceDrained
 from podium.sweep.lifecycle.pending_commands import PendingCommands
-from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
+from podium.sweep.scheduling.device_ledger import DeviceLedger
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.wait_and_idle_reasons import slot_idle_reason

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from podium.sweep.scheduling.attempt_deadlines import ends_by_s, longest_s
 from podium.sweep.scheduling.attempt_start import claims, start_attempt, start_gang
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
 from podium.sweep.scheduling.gang_reservation_and_backfill import (
     DeviceOutlook,
     Reservation,
@@ -21,6 +20,7 @@ from podium.sweep.scheduling.gang_reservation_and_backfill import (
     reserve,
     size_of_attempt,
 )
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState

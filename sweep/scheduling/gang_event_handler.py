@@ -8,7 +8,7 @@ from podium.sweep.lifecycle.database_changes import RankEnded
 from podium.sweep.scheduling.assignment_builder import assignment_of, rank_assignment
 from podium.sweep.scheduling.attempt_end_handler import end_attempt
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.scheduling.search_and_cleanup_actions import CleanUpAttempt

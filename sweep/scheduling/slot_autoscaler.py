@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from podium.sweep.lifecycle.slot_demand import ElasticPool, SlotDemand
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.scheduler_state import SchedulerState
 from podium.sweep.values.device_state import DeviceState
 
@@ -61,7 +61,7 @@ class SlotAutoscaler:
         decision = Decision()
         for device_id, slot in idle.items():
             if reason := self._reason(slot, now.monotonic_s - self._idle[device_id].since_s):
-                state.ledger.lose(slot)
+                slot.lose()
                 self._released.append(device_id)
                 decision.changes.append(slot.device_change_to(DeviceState.LOST, reason, now.wall_s))
         return decision

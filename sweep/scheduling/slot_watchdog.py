@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.attempt_deadlines import longest_s
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_slot import Slot
 
 CHECK_S = 0.25
 AWAY_S = 5.0  # after a longer time without a check, this process itself was stopped or delayed

@@ -8,7 +8,7 @@ from podium.sweep.scheduling import gang_aware_placement
 from podium.sweep.scheduling.assignment_builder import assignment_of
 from podium.sweep.scheduling.attempt_start import claims, start_attempt
 from podium.sweep.scheduling.changes_and_actions import Decision, Instant
-from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import NO_OTHERS, LiveTrial, OtherDevices
 from podium.sweep.scheduling.scheduler_state import SchedulerState

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.sweep.protocol.slot_commands import SlotCommand
-from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedger, Slot
+from podium.sweep.scheduling.device_ledger import FAILURES_IN_A_ROW, DeviceLedger
+from podium.sweep.scheduling.live_slot import Slot
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.attempt_assignment import Assignment, AttemptKey
 from podium.sweep.values.device import Device
@@ -166,8 +167,8 @@ _ATTEMPTS: dict[str, _Operation] = {
     "receive": lambda _, slot: slot.receive([]),
 }
 _DEVICES: dict[str, _Operation] = {
-    "lose": lambda ledger, slot: ledger.lose(slot),
-    "leave": lambda ledger, slot: ledger.leave(slot, "its node is removed"),
+    "lose": lambda _, slot: slot.lose(),
+    "leave": lambda _, slot: slot.leave("its node is removed"),
     "reopen": lambda ledger, slot: ledger.open(slot.device, 1.0),
     "drain": _drain,
     "return all": lambda ledger, _: ledger.close({}, []),
