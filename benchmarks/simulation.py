@@ -350,13 +350,10 @@ def simulate(
         agenda.do_until(clock.now_s)
         messages = _waiting(inbox)
         if not messages:
-            waits_until_s = clock.now_s + scheduler.wait_s()
-            if agenda.next_s() < waits_until_s:
-                clock.now_s = agenda.next_s()
-                continue
             if agenda.next_s() == float("inf"):
                 raise RuntimeError(f"no further events after {pool.ended} of {trials} trials")
-            clock.now_s = waits_until_s
+            if not _advance(clock, agenda, scheduler.wait_s()):
+                continue
         took_s, took_cpu_s = _timed_step(scheduler, messages, searchers)
         clock.now_s += took_s
         spent_s, cpu_s, steps = spent_s + took_s, cpu_s + took_cpu_s, steps + 1
@@ -373,6 +370,13 @@ def simulate(
         search_ms=1e3 * _spent(searchers.opened)[0] / trials,
         steps=steps,
     )
+
+
+def _advance(clock: SimulatedClock, agenda: Agenda, wait_s: float) -> bool:
+    """Advance to the next event, or by `wait_s` if that is earlier; returns whether the wait is over."""
+    until_s = clock.now_s + wait_s
+    clock.now_s = min(agenda.next_s(), until_s)
+    return clock.now_s == until_s
 
 
 def _timed_step(scheduler: Scheduler, messages: Sequence[Message], searchers: _Searchers) -> tuple[float, float]:

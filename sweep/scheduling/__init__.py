@@ -64,7 +64,8 @@ Modules:
                                    Pure
     population_intervals           Begins and ends the intervals of trials whose sweep has a population. Pure
     predecessor_waits              Decides which sweeps no longer wait for their predecessors, and why others do. Pure
-    read_pacing                    Decides when the scheduler reads the requests of clients, and explains waits. Pure
+    read_pacing                    Decides when the scheduler reads the requests of clients, and when it explains waits.
+                                   Pure
     retention_cleanup              Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup
                                    thread of the scheduler process
     scheduler                      The loop of the scheduler process: read, decide, write, act

@@ -9,7 +9,7 @@ from collections import deque
 from podium.sweep.lifecycle.scheduler_interfaces import ASK_DEADLINE_S
 
 _SMOOTHING = 0.2  # of the moving averages
-_MAX_WAIT_S = 0.1  # of an answer for the scheduler: longer ones are exceptions, such as a database that is away
+_MAX_WAIT_S = 0.1  # of an answer for the scheduler; a longer wait, as for an unavailable database, is an exception
 _INITIAL_TRIAL_S = 1.0  # assumed duration until the first trial has ended
 
 
@@ -61,7 +61,7 @@ class AskPacing:
         return True
 
     def end(self, took_s: float, now_s: float, *, exhausted: bool) -> None:
-        """Record the answer to the oldest ask. `took_s`: of the search, without the time to build it.
+        """Record the answer to the oldest ask. `took_s`: the time of the search, without the time to build it.
 
         The ask lasted until now: the answer also waited for the scheduler. Of an ask from before the first answer, only
         `took_s` counts: it may have waited for the search to be built.

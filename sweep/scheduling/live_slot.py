@@ -27,7 +27,7 @@ from podium.sweep.values.slot_events import Event, SuggestRequested
 
 @dataclass(slots=True)
 class SlotSets:
-    """What a step would otherwise have to ask every slot. The slots of a ledger keep it."""
+    """Sets of the slots of one ledger. The slots update them, so that a step need not search all slots."""
 
     vacated: set[str] = field(default_factory=set)  # devices without an attempt, and some that have one again
     to_call: set[str] = field(default_factory=set)  # devices whose slots have answered the last call, or have commands
@@ -40,13 +40,13 @@ class SlotSets:
         return self._available
 
     def forget_available(self) -> None:
-        """A slot may accept trials now, or no longer."""
+        """Discard the list: a slot may have started or stopped accepting trials."""
         self._available = None
 
 
 @dataclass(slots=True)
 class Slot:
-    """A slot as the scheduler knows it. Only its own methods change it; they also keep the sets of its ledger."""
+    """A slot as the scheduler knows it. Only its own methods change it; they also update the sets of its ledger."""
 
     device: Device
     number: int = 0  # its position in the ledger

@@ -1,4 +1,4 @@
-"""Decides when the scheduler reads the requests of clients, and explains waits. Pure; scheduler process."""
+"""Decides when the scheduler reads the requests of clients, and when it explains waits. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class ReadPacing:
         self._explained_s = -2 * TICK_S  # time of the read in whose step the reasons were set
 
     def start_read(self, now_s: float, *, woken: bool, busy: bool) -> bool:
-        """Whether a read is due; if so, recorded. `busy`: the step has messages."""
+        """Return whether a read is due, and record it. `busy`: the step has messages."""
         if not woken and now_s - self._read_s < (2 * TICK_S if busy else TICK_S):
             return False
         self._read_s = now_s
         return True
 
     def start_explanation(self) -> bool:
-        """Whether the reasons of waiting sweeps and idle devices are due in a step that has read; if so, recorded.
+        """Return whether the reasons of waiting sweeps and idle devices are due after this read, and record it.
 
         Not after each wake-up: the first trials of a new sweep would wait for the reasons, which they end.
         """
