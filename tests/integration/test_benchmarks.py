@@ -239,7 +239,7 @@ def test_storage_is_compared_on_postgres(tmp_path: Path) -> None:
     }
     assert set(row["ratio"]) == {
         "tpe, a trial", "random, a trial", "the end of a trial, p50", "recorder without readers, stored",
-        "recorder, stored", "200: table to all trials",
+        "recorder, stored",
     }  # fmt: skip
 
 
