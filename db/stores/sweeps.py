@@ -28,6 +28,14 @@ from podium.sweep.values.states import (
 )
 from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
 
+# Trials of a sweep by state. One range of the index each: with GROUP BY, 200,000 trials take twice as long.
+_COUNTS = {
+    state: select(func.count())
+    .where(trials.c.sweep_id == sweeps.c.id, trials.c.state == state.value)
+    .correlate(sweeps)
+    .scalar_subquery()
+    for state in TrialState
+}
 _OPEN = [state.value for state in TrialState if state not in TERMINAL_TRIAL_STATES]
 
 
@@ -287,15 +295,11 @@ def requested_updates(connection: Connection, ids: Iterable[int]) -> dict[int, S
 
 
 def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialState, int]]:
-    statement = (
-        select(trials.c.sweep_id, trials.c.state, func.count())
-        .where(trials.c.sweep_id.in_(ids))
-        .group_by(trials.c.sweep_id, trials.c.state)
-    )
-    counts: dict[int, dict[TrialState, int]] = {}
-    for sweep_id, state, count in connection.execute(statement):
-        counts.setdefault(sweep_id, {})[TrialState(state)] = count
-    return counts
+    statement = select(sweeps.c.id, *_COUNTS.values()).where(sweeps.c.id.in_(ids))
+    return {
+        sweep_id: {state: count for state, count in zip(_COUNTS, counts, strict=True) if count}
+        for sweep_id, *counts in connection.execute(statement)
+    }
 
 
 def _built(connection: Connection, ids: Sequence[int]) -> dict[int, BuiltEnsembles]:
