@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert
 from podium.db.schema import tables
 from podium.db.schema.database import Database
 from podium.db.schema.tables import attempts, trial_params, trials
-from podium.db.stores import metric_summaries, metrics, sweeps
+from podium.db.stores import metric_summaries, metrics, parameter_columns, sweeps
 from podium.sweep.spec.sweep_spec import parse_spec
 
 CURVE_POINTS = 10
@@ -30,6 +30,7 @@ PARAMETERS: dict[str, Any] = {
     "optimizer": {"values": ["adam", "adamw", "sgd"]},
     "activation": {"values": ["relu", "gelu", "tanh"]},
 }
+_IN_COLUMNS = parameter_columns.names_in(json.dumps({"parameters": PARAMETERS}))
 
 
 def fill(database: Database, count: int, *, name: str = "many") -> int:
@@ -145,6 +146,7 @@ def _trial(sweep_id: int, number: int, params: dict[str, Any]) -> dict[str, Any]
         "created_at": _AT,
         "started_at": _AT + number,
         "ended_at": _AT + number + 2 + params["layers"],
+        **parameter_columns.values_of(_IN_COLUMNS, params),
     }
 
 

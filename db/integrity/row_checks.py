@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 
 from podium.db.integrity.invariant import ALWAYS, NO_ROOM, WHILE_STOPPED, Breach, Invariant
 from podium.db.integrity.metric_summary_checks import METRIC_RULES
+from podium.db.integrity.parameter_column_checks import column_problems
 from podium.db.integrity.population_interval_checks import INTERVAL_RULES
 from podium.db.integrity.usage_checks import USAGE_RULES
 from podium.db.queries import best_trials, scheduler_recovery
@@ -396,6 +397,7 @@ def breaches(connection: Connection) -> Iterator[Breach]:
             yield Breach(
                 invariant=rule.invariant, rows=which, wrong=row["wrong"], passing=rule.passing, note_when=rule.note_when
             )
+    yield from column_problems(connection)
     yield from _sweep_by_sweep(connection)
 
 

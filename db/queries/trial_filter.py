@@ -56,6 +56,7 @@ from podium.db.stores import metric_summaries
 from podium.db.stores.feasible_trial_condition import FEASIBLE
 from podium.db.stores.id_list import id_list
 from podium.db.stores.metric_summaries import COLUMNS, Figure
+from podium.db.stores.parameter_columns import columns_of
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.sweep.values.failure_causes import Cause
 from podium.sweep.values.failure_message_normalization import normalized
@@ -145,6 +146,9 @@ class _Filter:
         table = _TABLES[kind]
         if not self._is_known(kind, name):
             raise term.wrong(self._unknown(term.name))
+        if kind == "params" and (own := columns_of(self.sweep.spec_json, name)) is not None:
+            found = _mixed(own.number, own.text, term)
+            return and_(own.is_set, found) if term.operator == "!=" else found
         numbers = {"params": trial_params.c.number, "attrs": ATTR_NUMBER}
         row = _mixed(numbers[kind], table.c.value, term) if kind in numbers else _numbers(table.c.value, term)
         return exists().where(table.c.trial_id == trials.c.id, table.c.name == name, row)
@@ -272,7 +276,7 @@ def _escaped(text: str) -> str:
 
 
 def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -> Condition:
-    """The condition of a term on a numeric column and its JSON column."""
+    """The condition of a term on a numeric column and its JSON column, which may be NULL for numbers."""
     number = type_coerce(number, types.Float)
     if term.operator not in _SAME:
         return _compared(number, term.operator, _one_number(term))
@@ -284,7 +288,7 @@ def _is_among(number: ColumnElement[Any], column: ColumnElement[Any], values: Se
     others = [value for value in values if value.range is None]
     ways = [_is_text_among(column, others, json.dumps)] if others else []
     if numbers := [value.number for value in others if value.number is not None]:
-        ways.append(and_(number.in_(numbers), column.not_in(("true", "false"))))
+        ways.append(and_(number.in_(numbers), func.coalesce(column, "").not_in(("true", "false"))))
     words = {value.text.lower() for value in others if not value.quoted} & {"true", "false", "null", "none"}
     if words:
         ways.append(column.in_([word.replace("none", "null") for word in sorted(words)]))

@@ -19,6 +19,7 @@ from podium.db.schema.tables import (
     trial_values,
     trials,
 )
+from podium.db.stores.parameter_columns import columns_of
 from podium.db.stores.sweeps import SweepRow, parameters_of
 from podium.sweep.values.errors import BadRequestError
 from podium.sweep.values.states import TrialState
@@ -135,6 +136,8 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         columns = (figure_column(figure, summaries),)
         on = and_(summaries.c.trial_id == trials.c.id, summaries.c.name == figure.metric)
         source = trials.outerjoin(summaries, on)
+    elif kind == "params" and (own := columns_of(sweep.spec_json, name)) is not None:
+        columns = (own.number,) if _is_number(sweep, name) else _numbers_first(own.number, own.text)
     elif kind in _BESIDE and (kind != "values" or name in dict(sweep.objectives)) and name:
         table = _BESIDE[kind].alias()
         columns = _of(kind, table)
@@ -162,4 +165,8 @@ def _of(kind: str, table: FromClause) -> Columns:
     if kind in ("values", "constraints"):
         return (table.c.value,)
     number = table.c.number if kind == "params" else number_in(table.c.value)
-    return number, case((number.is_(None), table.c.value))
+    return _numbers_first(number, table.c.value)
+
+
+def _numbers_first(number: ColumnElement[Any], text: ColumnElement[Any]) -> Columns:
+    return number, case((number.is_(None), text))

@@ -32,6 +32,8 @@ metadata = MetaData(
 # Integers have 64 bits. SQLite calls them INTEGER, which an `id` must be to have the number of its row.
 Integer = BigInteger().with_variant(FourByteInteger(), "sqlite")
 
+PARAMETER_COLUMNS = 16  # parameters of a trial that have columns
+
 # Times are seconds since the epoch, UTC. JSON is text.
 
 # One row, written by a migration: what tells this service from others in the same Ray cluster.
@@ -172,6 +174,12 @@ trials = Table(
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
+    # The values of the first parameters of the sweep file, see `podium.db.stores.parameter_columns`.
+    *(
+        Column(f"param_{position}_{kind}", type_)
+        for position in range(PARAMETER_COLUMNS)
+        for kind, type_ in (("number", Float), ("text", Text))
+    ),
     UniqueConstraint("sweep_id", "number"),
     Index("ix_trials_sweep_id_state_value", "sweep_id", "state", "value"),
     Index("ix_trials_sweep_id_value_number", "sweep_id", "value", "number"),

@@ -39,6 +39,7 @@ Modules:
     multi_device_attempt_ranks           The devices and ranks of attempts that have several devices
     nodes                                Nodes as their agents report them, and requests to leave
     notification_outbox                  The outbox of notifications: one row for each event and target
+    parameter_columns                    Columns of `trials` with the values of parameters, for filters and sorts
     parameter_importances                Parameter importances of sweeps, as last computed
     population_intervals                 Intervals of the trials of populations: what each starts from, and how it ended
     precompiled_sql_statements           Statements that are given to the driver as text, compiled once for each kind of

@@ -16,12 +16,13 @@ from sqlalchemy import Connection, Table, func, select
 
 from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, trial_params, trial_values, trials
 from podium.db.schema.tables import sweeps as sweep_table
-from podium.db.stores import event_outbox, sweeps
+from podium.db.stores import event_outbox, parameter_columns, sweeps
 from podium.db.stores import metrics as metric_points
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.metric_summaries import PointRow
+from podium.db.stores.parameter_columns import sortable
 from podium.db.stores.precompiled_sql_statements import RowInsert
-from podium.db.stores.trial_writer import IMPORTED_FROM, sortable
+from podium.db.stores.trial_writer import IMPORTED_FROM
 from podium.sweep.lifecycle.imported_sweep import SAMPLER, ImportedSweep, ImportedTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.states import SweepState
@@ -29,13 +30,16 @@ from podium.sweep.values.states import SweepState
 Row = tuple[object, ...]
 # The columns without the trial's id, which is the first of each row.
 _COLUMNS: dict[Table, tuple[str, ...]] = {
-    trials: ("number", "state", "value", "started_at", "ended_at", "created_at", "attempt", "sampler", "sweep_id"),
+    trials: (
+        "number", "state", "value", "started_at", "ended_at", "created_at", *parameter_columns.NAMES, "attempt",
+        "sampler", "sweep_id",
+    ),
     trial_params: ("name", "number", "value", "distribution"),
     trial_values: ("position", "name", "value"),
     trial_constraints: ("name", "value"),
     trial_attrs: ("name", "value"),
     metrics: ("name", "step", "value", "at"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,15 @@ def prepare(imported: ImportedSweep, at: float) -> PreparedImport:
     ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]
     rows: dict[Table, list[tuple[int, Row]]] = {table: [] for table in _COLUMNS}
     objectives = [metric.name for metric in imported.metrics]
+    spec = imported.spec()
+    in_columns = parameter_columns.names_in(spec.to_json())
     for number, trial in enumerate(imported.trials):
-        for table, row in _rows(number, trial, objectives, at):
+        columns = parameter_columns.values_of(in_columns, trial.params)
+        rows[trials].append((number, _trial_row(number, trial, at, tuple(columns.values()))))
+        for table, row in _rows(trial, objectives, at):
             rows[table].append((number, row))
     return PreparedImport(
-        spec=imported.spec(),
+        spec=spec,
         source=imported.source,
         rows=rows,
         started_at=min(started, default=None),
@@ -67,11 +75,18 @@ def prepare(imported: ImportedSweep, at: float) -> PreparedImport:
     )
 
 
-def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -> Iterator[tuple[Table, Row]]:
-    ended_at = at if trial.ended_at is None else trial.ended_at
+def _trial_row(number: int, trial: ImportedTrial, at: float, columns: Row) -> Row:
     created_at = at if trial.started_at is None else trial.started_at
     value = trial.values[0] if trial.values else None
-    yield trials, (number, trial.state, value, trial.started_at, ended_at, created_at)
+    return (number, trial.state, value, trial.started_at, _ended_at(trial, at), created_at, *columns)
+
+
+def _ended_at(trial: ImportedTrial, at: float) -> float:
+    return at if trial.ended_at is None else trial.ended_at
+
+
+def _rows(trial: ImportedTrial, objectives: list[str], at: float) -> Iterator[tuple[Table, Row]]:
+    """The rows of a trial in other tables."""
     for name, param in trial.params.items():
         own = trial.distributions.get(name)
         drawn_from = None if own is None else own.model_dump_json(exclude_unset=True)
@@ -84,10 +99,10 @@ def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -
         yield trial_attrs, (name, json.dumps(attribute))
     for name, curve in trial.metrics.items():
         for step, point in dict(reversed(curve)).items():  # the first value of a step is kept
-            yield metrics, (name, step, point, ended_at)
+            yield metrics, (name, step, point, _ended_at(trial, at))
     for name, marks in trial.non_finite.items():
         for step, mark in dict(reversed(marks)).items():
-            yield metrics, (name, step, float(mark), ended_at)
+            yield metrics, (name, step, float(mark), _ended_at(trial, at))
 
 
 def accept(

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from podium.db.schema import dialect
-from podium.db.schema.tables import attempts, intervals, trial_params
+from podium.db.schema.tables import attempts, intervals, trial_params, trials
+from podium.db.stores import parameter_columns
 from podium.db.stores.trial_writer import param_row
 from podium.sweep.lifecycle.database_changes import IntervalEnded, IntervalStarted
 from podium.sweep.lifecycle.stored_sweeps import IntervalResult, StoredInterval
@@ -41,6 +42,8 @@ def _set_params(connection: Connection, item: IntervalStarted) -> None:
         set_={name: statement.excluded[name] for name in ("number", "value")},
     )
     connection.execute(statement, [param_row(item.trial_id, name, value, None) for name, value in item.params.items()])
+    columns = parameter_columns.values_of(parameter_columns.names_of(connection, item.sweep_id), item.params)
+    connection.execute(update(trials).where(trials.c.id == item.trial_id).values(columns))
 
 
 def end(connection: Connection, ended: Sequence[IntervalEnded]) -> None:

@@ -11,8 +11,14 @@ from sqlalchemy import Boolean, Connection, bindparam, case, func, insert, updat
 from podium.db.schema import dialect
 from podium.db.schema.tables import artifacts, attempts, trial_params, trials
 from podium.db.schema.tables import enqueued as enqueued_table
-from podium.db.stores import event_outbox, multi_device_attempt_ranks, trial_values_constraints_attributes
+from podium.db.stores import (
+    event_outbox,
+    multi_device_attempt_ranks,
+    parameter_columns,
+    trial_values_constraints_attributes,
+)
 from podium.db.stores.event_outbox import NewEvent
+from podium.db.stores.parameter_columns import sortable
 from podium.db.stores.precompiled_sql_statements import DriverStatement
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
@@ -38,7 +44,7 @@ _PLAN = DriverStatement(
     insert(trials),
     (
         "id", "sweep_id", "number", "state", "attempt", "sampler", "fallback_reason", "fallback_error", "proposed_for",
-        "search_attributes", "created_at",
+        "search_attributes", "created_at", *parameter_columns.NAMES,
     ),
 )  # fmt: skip
 _PARAMS = DriverStatement(insert(trial_params), ("trial_id", "name", "number", "value", "distribution"))
@@ -113,6 +119,9 @@ _END_TRIAL = DriverStatement(
 
 def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
     """Add waiting trials with their parameters."""
+    in_columns = {
+        sweep_id: parameter_columns.names_of(connection, sweep_id) for sweep_id in {trial.sweep_id for trial in planned}
+    }
     _PLAN.execute_many(
         connection,
         [
@@ -128,6 +137,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
                 "proposed_for": trial.proposed_for,
                 "search_attributes": json.dumps(trial.attributes),
                 "created_at": trial.at,
+                **parameter_columns.values_of(in_columns[trial.sweep_id], trial.params),
             }
             for trial in planned
         ],
@@ -345,11 +355,3 @@ def _add_events(connection: Connection, changed: Sequence[TrialDropped | TrialRe
             for item in changed
         ],
     )
-
-
-def sortable(value: object) -> float | None:
-    """The value to sort trials by; None unless it is a number within the range of a float."""
-    try:
-        return float(value) if isinstance(value, int | float) else None
-    except OverflowError:
-        return None

@@ -70,6 +70,7 @@ def test_filtered_trials_are_read_by_number(database: Database, sweep_id: int, s
     window = Window(filter="x<0.5 x>0.001", sort=sort)
     (plan,) = plans(database, lambda connection: trial_table.window(connection, sweep_id, window))
     assert "sqlite_autoindex_trials_1 (sweep_id=? AND number>?)" in plan
+    assert "trial_params" not in plan
 
 
 def test_curves_are_found_without_sorting_trials(database: Database, sweep_id: int) -> None:

@@ -24,6 +24,7 @@ from tests.recorded_schemas import postgres_recorded, restore_postgres
 pytestmark = pytest.mark.postgres
 
 NAME = "podium_upgrade"
+Columns = dict[str, list[str]]
 Content = dict[str, list[tuple[Any, ...]]]
 
 
@@ -36,23 +37,38 @@ def server() -> Iterator[PostgresServer]:
     found.drop(NAME)
 
 
-def content(database: PostgresDatabase) -> Content:
-    """All rows of each table, in a fixed order."""
+def columns_of(database: PostgresDatabase) -> Columns:
+    """The columns of each table."""
     with database.read() as connection:
-        tables = [name for name in inspect(connection).get_table_names() if name != "alembic_version"]
+        found = inspect(connection)
+        tables = [name for name in found.get_table_names() if name != "alembic_version"]
+        return {name: [column["name"] for column in found.get_columns(name)] for name in tables}
+
+
+def content(database: PostgresDatabase, columns: Columns) -> Content:
+    """All rows of these columns of each table, in a fixed order."""
+    with database.read() as connection:
         return {
-            name: sorted((tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))), key=repr)
-            for name in tables
+            name: sorted(
+                (tuple(row) for row in connection.execute(text(f"SELECT {', '.join(map(quoted, of))} FROM {name}"))),
+                key=repr,
+            )
+            for name, of in columns.items()
         }
+
+
+def quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 @dataclass(frozen=True)
 class Upgraded:
-    """A database after its upgrade, with its rows before and now."""
+    """A database after its upgrade, with its columns and rows before, and the rows of these columns now."""
 
     database: PostgresDatabase
     schema: str
     result: MigrationResult
+    columns: Columns
     before: Content
     after: Content
 
@@ -62,9 +78,10 @@ def upgraded(request: pytest.FixtureRequest, server: PostgresServer, tmp_path: P
     """Each recorded database, upgraded."""
     restore_postgres(request.param, server.url(NAME), tmp_path / "recorded.sqlite3")
     database = PostgresDatabase(server.url(NAME))
-    before = content(database)
+    columns = columns_of(database)
+    before = content(database, columns)
     result = migrate_postgres(server.url(NAME))
-    yield Upgraded(database, request.param, result, before, content(database))
+    yield Upgraded(database, request.param, result, columns, before, content(database, columns))
     database.close()
 
 
@@ -77,8 +94,10 @@ def test_upgrade_keeps_every_row_and_makes_a_sound_database_of_the_newest_schema
 ) -> None:
     assert (upgraded.result.before, upgraded.result.now) == (upgraded.schema, newest_schema())
     assert len(upgraded.before["trials"]) > 10 and len(upgraded.before["metrics"]) > 20
-    assert {name: upgraded.after[name] for name in upgraded.before} == upgraded.before
-    assert upgraded.after.keys() == metadata.tables.keys()
+    assert upgraded.after == upgraded.before
+    now = columns_of(upgraded.database)
+    assert now.keys() == metadata.tables.keys()
+    rows = content(upgraded.database, now)
 
     sqlite = open_sqlite(tmp_path / "new.sqlite3")
     with sqlite.read() as new, upgraded.database.read() as connection:
@@ -89,4 +108,4 @@ def test_upgrade_keeps_every_row_and_makes_a_sound_database_of_the_newest_schema
     assert postgres_check.check(server.url(NAME)).problems == ()
     again = migrate_postgres(server.url(NAME))
     assert (again.before, again.now) == (newest_schema(), newest_schema())
-    assert content(upgraded.database) == upgraded.after
+    assert content(upgraded.database, now) == rows

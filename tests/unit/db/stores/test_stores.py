@@ -15,7 +15,15 @@ from podium.db.queries.trial_cursor import Position
 from podium.db.schema.database import Database
 from podium.db.schema.tables import events as events_table
 from podium.db.schema.tables import tokens as tokens_table
-from podium.db.stores import devices, event_outbox, metric_summaries, metrics, sweeps, trial_reader, trial_writer
+from podium.db.stores import (
+    devices,
+    event_outbox,
+    metric_summaries,
+    metrics,
+    parameter_columns,
+    sweeps,
+    trial_reader,
+)
 from podium.db.stores.event_outbox import NewEvent
 from podium.sweep.lifecycle.database_changes import (
     ArtifactSaved,
@@ -415,12 +423,12 @@ def test_each_role_of_people_includes_the_lower_ones_and_that_of_a_node_stands_a
 
 @pytest.mark.parametrize(("value", "number"), [(2, 2.0), (0.5, 0.5), (True, 1.0), ("2", None), (None, None)])
 def test_parameter_is_sorted_by_its_numeric_value(value: object, number: float | None) -> None:
-    assert trial_writer.sortable(value) == number
+    assert parameter_columns.sortable(value) == number
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
 def test_number_beyond_float_range_has_no_sort_value(value: int) -> None:
-    assert trial_writer.sortable(value) is None
+    assert parameter_columns.sortable(value) is None
 
 
 def test_sweep_that_cannot_be_read_back_is_not_accepted(database: Database) -> None:

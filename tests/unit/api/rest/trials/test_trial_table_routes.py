@@ -229,7 +229,7 @@ def test_running_trial_is_not_repeated_on_the_next_page(service: ServiceRig, swe
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("path", ["params.lr", "attrs.size", "device"])
+@pytest.mark.parametrize("path", ["params.suggested", "attrs.size", "device"])
 def test_sort_value_is_read_once_per_trial(service: ServiceRig, sweep_id: int, path: str) -> None:
     with service.database.read() as connection:
         order = order_of(path, sweeps.get(connection, sweep_id))
