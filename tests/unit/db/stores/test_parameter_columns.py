@@ -36,8 +36,8 @@ def columns(database: Database, trial_id: int) -> dict[str, float | str]:
     """The columns of a trial that have a value."""
     with database.read() as connection:
         statement = select(*(trials.c[name] for name in parameter_columns.NAMES)).where(trials.c.id == trial_id)
-        row = connection.execute(statement).one()
-    return {name: value for name, value in row._mapping.items() if value is not None}
+        row = connection.execute(statement).mappings().one()
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def test_values_are_in_the_order_of_the_sweep_file_without_constants(database: Database) -> None:
