@@ -33,6 +33,8 @@ LIGHT = {
     "podium.sweep.ray_cluster.joined_node_guardian": (*NOT_FOR_TRIALS, "torch", "ray"),  # a join waits for it
     "podium.sweep.ray_cluster.ray_head_guardian": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.ray_cluster.ray_slot_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.ray_cluster.ray_slot_relay": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.slots.slot_process": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.sweep.trial_process.attempt_runner": (*NOT_FOR_TRIALS, "torch", "ray"),
     "podium.ensemble.worker.inference_server": (*NOT_FOR_TRIALS, "ray"),
     "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn", "psycopg"),

@@ -20,7 +20,11 @@ COMPILER = "torch._dynamo"
 FORK_SERVER = "podium.sweep.trial_process.fork_server"
 FIRST_IMPORTS = ("numpy.random", FORK_SERVER)
 REHEARSAL = "podium.sweep.trial_process.attempt_rehearsal"
-AFTER_TORCH = ("podium.sweep.training.fit", "podium.ensemble.worker.worker_process")
+AFTER_TORCH = (
+    "podium.sweep.training.fit",
+    "podium.ensemble.worker.worker_process",
+    "podium.sweep.slots.slot_process",
+)
 log = logging.getLogger("podium.template")
 
 

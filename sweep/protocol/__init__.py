@@ -1,6 +1,7 @@
 """The typed messages between the processes of sweeps, with their encoding and their limits.
 
-Runs in the scheduler, search processes, slot actors, fork servers, process templates, node agents and trial processes.
+Runs in the scheduler, search processes, slot relays, slots, fork servers, process templates, node agents and trial
+processes.
 Start at `message_codec`; each other module is one link.
 
 Modules:
@@ -13,6 +14,8 @@ Modules:
                                  the other
     search_process_messages      The messages between scheduler and search process: one JSON object per line, over pipes
     slot_commands                Commands of the scheduler to a slot
+    slot_process_messages        The calls of a slot in a process of its own, by the scheduler through the slot relay of
+                                 its node
     slot_to_node_agent_messages  The messages between a slot and the agent of its node, over a Unix socket
     trial_messages               The messages between trial process and slot: one JSON object per line, over a socket
 """

@@ -1,6 +1,7 @@
 """Ray: its processes, the nodes of its cluster, and the slots as its actors.
 
-Only this room imports Ray. Runs in the component `ray` and in the scheduler, in slot actors, and on nodes.
+Only this room imports Ray. Runs in the component `ray` and in the scheduler, in slot relays, in slots of an existing
+Ray cluster, and on nodes.
 
 Modules:
     completed_ray_calls             Finds the remote calls that have a result, without waiting
@@ -40,11 +41,16 @@ Modules:
     ray_head_process                Ray's head without its dashboard, its agents and its client server, and with workers
                                     forked from a template
     ray_nodes_with_slots            The nodes of the Ray cluster whose devices get slots
-    ray_slot_actor                  The slot as a Ray actor: Ray reserves a device, and this class determines which one
+    ray_slot_actor                  A slot as a Ray actor of its own, on a node of an existing Ray cluster: Ray reserves
+                                    its device
+    ray_slot_relay                  The actor of a node that reserves its devices and passes calls on to its slots,
+                                    which are processes
     ray_slots                       The slots on Ray: attach to existing ones, create missing ones, exchange messages
     ray_worker_launcher             The command by which the raylet starts a Python worker: has it forked from the
                                     process template
     ray_worker_template             Forks Ray's Python workers from a process that has imported Ray
+    slot_actors                     How the scheduler reaches slots through Ray: the actors of slots, or the relays of
+                                    nodes
     zero_resource_raylet            The raylet by which a service joins an existing Ray cluster: without CPUs and GPUs,
                                     so that it gets no trials
 """

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
+from podium.sweep.ray_cluster.slot_actors import SlotActor, SlotActors
 
 
 class DeviceSource(Protocol):
     """Which devices of a Ray cluster get slots. Only `lose` and `request` are called in any thread."""
 
     count_here: int  # the intended number of slots on the head
+
+    @property
+    def actors(self) -> SlotActors:
+        """The slots of these devices."""
 
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
         """The nodes that are alive, by Ray's id. Raises `LookupError` if Ray does not list the head."""
@@ -31,8 +36,8 @@ class DeviceSource(Protocol):
     def leaving(self, place: SlotPlace) -> str:
         """Why a device gets no more trials, or ""."""
 
-    def create(self, place: SlotPlace) -> Any:
-        """Create the actor of a slot."""
+    def create(self, place: SlotPlace) -> SlotActor:
+        """Create a slot."""
 
     def lose(self, place: SlotPlace) -> bool:
         """A slot has ended; returns whether to open it again."""

@@ -30,6 +30,7 @@ from podium.sweep.ray_cluster.ray_actor_kill import kill_actor, kill_named_actor
 from podium.sweep.ray_cluster.ray_error_causes import first_line
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode, draining_nodes, existing_cluster_nodes
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace, create_actor
+from podium.sweep.ray_cluster.slot_actors import ActorPerSlot, OwnActor, SlotActor
 from podium.sweep.runtime.existing_cluster_mode import ExistingCluster
 from podium.sweep.runtime.package_versions import version_problem, versions
 from podium.sweep.values.device import node_name
@@ -168,10 +169,17 @@ class ExistingClusterDevices:
         """Why a device gets no more trials, or ""."""
         return "its node leaves the Ray cluster" if place.node_id in self._draining else ""
 
-    def create(self, place: SlotPlace) -> Any:
-        """Create the actor of a slot."""
+    @property
+    def actors(self) -> ActorPerSlot:
+        """The slots of these devices."""
+        return ActorPerSlot()
+
+    def create(self, place: SlotPlace) -> SlotActor:
+        """Create the actor of a slot. Raises `LookupError` if the supervisor of its node has ended."""
         supervised = self._supervisors.supervised(place.node_id)
-        return create_actor(place, namespace=self._namespace, pretend=False, root="", node=supervised)
+        if supervised is None:
+            raise LookupError("its node has no supervisor")
+        return OwnActor(create_actor(place, supervised, namespace=self._namespace))
 
     def close(self, open_names: Collection[str]) -> None:
         """End everything on the cluster: the service stops. What may belong to the next scheduler is left to it."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode, alive_nodes
-from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace, create_actor
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
+from podium.sweep.ray_cluster.slot_actors import CreatedSlots, SlotActor
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.values.errors import NoDeviceError
 
@@ -17,16 +16,20 @@ from podium.sweep.values.errors import NoDeviceError
 class OwnClusterDevices:
     """All devices of the nodes that have joined this service; see `DeviceSource` in `device_source`."""
 
-    def __init__(self, plan: DevicePlan, *, data: DataDirectory, namespace: str, trials_per_device: int = 1) -> None:
+    def __init__(self, plan: DevicePlan, actors: CreatedSlots, *, trials_per_device: int = 1) -> None:
         """Raises `NoDeviceError` if the head has none of the devices of the plan."""
         self._plan = plan
         self._slots = trials_per_device
-        self._root = str(data.root)
-        self._namespace = namespace
+        self._actors = actors
         head = next(node for node in self.nodes().values() if not node.name)
         self.count_here = len(self._places_of(head))
         if not self.count_here:
             raise NoDeviceError("this machine has no GPU; start with --devices auto or --devices cpu")
+
+    @property
+    def actors(self) -> CreatedSlots:
+        """The slots of these devices."""
+        return self._actors
 
     def nodes(self, known: Mapping[str, ClusterNode] | None = None) -> dict[str, ClusterNode]:
         """The head and the nodes that have joined it."""
@@ -49,10 +52,9 @@ class OwnClusterDevices:
         """Such nodes leave by a command of the service."""
         return ""
 
-    def create(self, place: SlotPlace) -> Any:
-        """Create the actor of a slot; its environment has the sockets of its node."""
-        pretend = self._plan.kind == "pretend-gpu"
-        return create_actor(place, namespace=self._namespace, pretend=pretend, root=self._root)
+    def create(self, place: SlotPlace) -> SlotActor:
+        """Create a slot; the environment of its relay has the sockets of its node."""
+        return self._actors.create(place)
 
     def lose(self, place: SlotPlace) -> bool:
         """A slot is opened again while its node is there."""

@@ -43,6 +43,8 @@ def environment(
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         # Ray's default is 15 for all workers. Members serve requests; the fork server sets the niceness of trials.
         "RAY_worker_niceness": "0",
+        # Its only worker on a node is the relay of the slots: the kernel ends the process that uses the memory.
+        "RAY_memory_monitor_refresh_ms": "0",
         "PYTHONSAFEPATH": "1",
     }
 

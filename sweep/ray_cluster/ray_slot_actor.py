@@ -1,26 +1,22 @@
-"""The slot as a Ray actor: Ray reserves a device, and this class determines which one; slot actor."""
+"""A slot as a Ray actor of its own, on a node of an existing Ray cluster: Ray reserves its device; slot actor."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from podium.sweep.process_template.template_forked_process import template_socket
-from podium.sweep.protocol.message_codec import DeviceView
-from podium.sweep.protocol.scheduler_slot_messages import SlotDescription
-from podium.sweep.runtime.cuda_devices import cuda_name, cuda_position
-from podium.sweep.runtime.joined_node_settings import AGENT_SOCKET, NODE_ROOT
+from podium.sweep.protocol.slot_process_messages import SlotIdentity
+from podium.sweep.runtime.cuda_devices import cuda_position
 from podium.sweep.runtime.serve_environment_for_trials import WITHHOLD_CREDENTIALS
 from podium.sweep.runtime.service_settings import available_cores
-from podium.sweep.slots.attempt_files import AgentFiles
-from podium.sweep.slots.slot import Slot
+from podium.sweep.slots.placed_slot import PlacedSlot
 from podium.sweep.values.device import device_name
 from podium.sweep.values.errors import NoDeviceError
 
@@ -57,39 +53,18 @@ class SupervisedNode:
     withhold_credentials: bool = False  # from trials: those of the object store, in the environment of Ray on this node
 
 
-class RaySlot(Slot):
-    """A `Slot` on the device that Ray reserved for its actor."""
+class RaySlot(PlacedSlot):
+    """A slot on the device that Ray reserved for its actor, on a node of an existing Ray cluster."""
 
-    def __init__(self, place: SlotPlace, pretend: bool, root: str, node: SupervisedNode | None = None) -> None:
-        """A slot without a session.
-
-        Args:
-            place: The device.
-            pretend: Whether a CPU slot is pinned as if to a GPU.
-            root: The data directory on the head.
-            node: The sockets and the data directory of a node of an existing Ray cluster. Otherwise the environment of
-                the slot has them.
-        """
-        kind, position = place.kind, place.position
-        self._kind = kind
-        self._position = position
-        self._slots = place.slots
-        self._threads = max(1, (place.cpus or available_cores() // place.devices) // place.slots)
-        visible = ""
-        if kind == "gpu":
-            visible = _reserved_gpu() if place.slot == 0 else cuda_name(position)
-            self._position = cuda_position(visible, position)
+    def __init__(self, place: SlotPlace, node: SupervisedNode) -> None:
+        """A slot without a session; `node` has the sockets and the data directory."""
+        visible = _reserved_gpu() if place.kind == "gpu" else ""
         super().__init__(
-            device_name(kind, self._position, place.node_name, place.slot),
-            DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
-            template_socket if node is None else lambda: Path(node.template_socket),
-            Path(os.environ.get(NODE_ROOT, root) if node is None else node.root),
-            files=AgentFiles(Path(agent)) if (agent := _agent_socket(node)) else None,
+            identity_of(place, visible, root=node.root, agent=node.agent_socket), lambda: Path(node.template_socket)
         )
-        if node is not None:
-            if node.withhold_credentials:
-                os.environ[WITHHOLD_CREDENTIALS] = "1"
-            threading.Thread(target=self._end_when_abandoned, args=(node.abandoned_s,), daemon=True).start()
+        if node.withhold_credentials:
+            os.environ[WITHHOLD_CREDENTIALS] = "1"
+        threading.Thread(target=self._end_when_abandoned, args=(node.abandoned_s,), daemon=True).start()
 
     def _end_when_abandoned(self, abandoned_s: float) -> None:
         """End this process when the scheduler has not called for long: Ray would reserve the device permanently."""
@@ -97,22 +72,31 @@ class RaySlot(Slot):
             time.sleep(left_s)
         os._exit(0)
 
-    def describe(self) -> SlotDescription:
-        """The state of the slot, with its device and node."""
-        node = ray.get_runtime_context().get_node_id()
-        return replace(
-            super().describe(),
-            kind=self._kind,
-            position=self._position,
-            node=node,
-            threads=self._threads,
-            address=ray.util.get_node_ip_address(),
-            slots=self._slots,
-        )
 
+def identity_of(place: SlotPlace, visible: str, *, root: str, agent: str, pretend: bool = False) -> SlotIdentity:
+    """The identity of a slot of this node.
 
-def _agent_socket(node: SupervisedNode | None) -> str | None:
-    return os.environ.get(AGENT_SOCKET) if node is None else node.agent_socket
+    Args:
+        place: The device.
+        visible: CUDA_VISIBLE_DEVICES of its attempts.
+        root: The data directory of this machine.
+        agent: The socket of the agent of this node; "" on the head.
+        pretend: Whether a CPU slot is pinned as if to a GPU.
+    """
+    position = cuda_position(visible, place.position) if place.kind == "gpu" else place.position
+    return SlotIdentity(
+        name=device_name(place.kind, position, place.node_name, place.slot),
+        kind=place.kind,
+        position=position,
+        visible=visible,
+        uuid=None if place.kind == "cpu" or pretend else gpu_uuid(visible),
+        node=ray.get_runtime_context().get_node_id(),
+        address=ray.util.get_node_ip_address(),
+        threads=max(1, (place.cpus or available_cores() // place.devices) // place.slots),
+        slots=place.slots,
+        root=root,
+        agent=agent,
+    )
 
 
 def _reserved_gpu() -> str:
@@ -140,13 +124,9 @@ def gpu_uuid(visible: str) -> str:
         raise NoDeviceError(f"the NVIDIA driver has no GPU {visible}: {error}") from error
 
 
-def create_actor(
-    place: SlotPlace, *, namespace: str, pretend: bool, root: str, node: SupervisedNode | None = None
-) -> Any:
-    """A new slot on its node; never on another one. For the arguments see `RaySlot`."""
+def create_actor(place: SlotPlace, node: SupervisedNode, *, namespace: str) -> Any:
+    """A new slot on its node; never on another one."""
     resources = {"num_gpus": 1, "num_cpus": 0} if place.kind == "gpu" else {"num_cpus": place.cpus or 1}
-    if place.slot > 0:
-        resources = {"num_cpus": 0}  # the first slot of the device reserves it
     remote = ray.remote(RaySlot).options(
         name=place.actor_name,
         namespace=namespace,
@@ -156,4 +136,4 @@ def create_actor(
         scheduling_strategy=NodeAffinitySchedulingStrategy(place.node_id, soft=False),
         **resources,
     )
-    return remote.remote(place, pretend, root, node)
+    return remote.remote(place, node)

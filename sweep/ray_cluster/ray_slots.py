@@ -1,7 +1,7 @@
 """The slots on Ray: attach to existing ones, create missing ones, exchange messages; scheduler.
 
-Slots are detached named actors in the namespace of the service, so a restarted scheduler finds them. Ray never restarts
-an actor or retries a call: retries are the scheduler's decision.
+Slots, or the relays of their nodes, are detached named actors in the namespace of the service, so a restarted scheduler
+finds them. Ray never restarts an actor or retries a call: retries are the scheduler's decision.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
-from ray.util import list_named_actors
+from ray.exceptions import ActorUnavailableError, RayError
 
 from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, SlotEvents, SlotLeaving, SlotLost, SlotOpened
 from podium.sweep.lifecycle.slot_demand import SlotDemand
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription, decode_events, encode_commands
 from podium.sweep.protocol.slot_commands import SlotCommand
+from podium.sweep.protocol.slot_process_messages import ExchangeCall, OpenCall
 from podium.sweep.ray_cluster.daemon_timer import call_later
 from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.fenced_slot_kill import FencedSlotKill
 from podium.sweep.ray_cluster.ray_connection_settings import KEEP_S
 from podium.sweep.ray_cluster.ray_error_causes import first_line
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
-from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
+from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
+from podium.sweep.ray_cluster.slot_actors import SlotActor
 from podium.sweep.values.device import Device, is_remote
-from podium.sweep.values.errors import FencedError
+from podium.sweep.values.errors import FencedError, PodiumError
 from podium.sweep.values.failure_causes import Cause
 
 log = logging.getLogger("podium.slots")
@@ -67,7 +68,7 @@ class _Session:
     """A slot as this scheduler has opened it. Its loss ends the session once; late results of it are ignored."""
 
     device_id: str
-    actor: Any
+    actor: SlotActor
     actor_name: str
     number: int  # the slot's
     calls: int = 0  # the number of the newest call
@@ -105,7 +106,7 @@ class RaySlots:
         self._sessions: dict[str, _Session] = {}  # by device
         self._lock = threading.Lock()  # of the end of a session
         self._closing = threading.Event()
-        self._kills = FencedSlotKill(confirm, retry_s=timings.reopen_s, closing=self._closing)
+        self._kills = FencedSlotKill(confirm, epoch=epoch, retry_s=timings.reopen_s, closing=self._closing)
         self._follower: threading.Thread | None = None
 
     @property
@@ -118,28 +119,28 @@ class RaySlots:
 
         Raises `FencedError` if a later scheduler has already opened one of them, and `DatabaseError`.
         """
-        actors = {name: actor for name in sorted(list_named_actors()) if (actor := _slot_actor(name)) is not None}
         until_s = time.monotonic() + self._timings.attach_s
+        actors = self._devices.actors.known(self._timings.attach_s / 2)
         found: list[SlotOpened] = []
         while actors:
             opening = {name: self._open(name, actor) for name, actor in actors.items()}
             ray.wait(list(opening.values()), num_returns=len(opening), timeout=max(0.0, until_s - time.monotonic()))
-            unavailable: dict[str, Any] = {}
+            unavailable: dict[str, SlotActor] = {}
             for name, reference in opening.items():
                 try:
-                    result = ray.get(reference, timeout=0)
+                    result = actors[name].read(ray.get(reference, timeout=0))
                     if (reason := self._devices.adopt(name, SlotDescription.from_json(result))) == "":
                         found.append(self._opened(name, actors[name], result))
                     else:
-                        self._replace(name, reason)
+                        self._replace(name, actors[name], reason)
                 except FencedError:
                     raise
                 except ActorUnavailableError as error:
                     if time.monotonic() >= until_s:
-                        self._replace(name, first_line(error))
+                        self._replace(name, actors[name], first_line(error))
                     unavailable[name] = actors[name]
-                except RayError as error:
-                    self._replace(name, first_line(error))
+                except (RayError, PodiumError) as error:
+                    self._replace(name, actors[name], first_line(error))
             if time.monotonic() >= until_s:
                 break
             actors = unavailable
@@ -169,7 +170,7 @@ class RaySlots:
         session = self._sessions.get(device_id)
         if session is None:
             return
-        self._kills.kill_later(session.actor_name)
+        self._kill_later(session)
         if is_remote(device_id) and self._end(session):
             # Ray reports the death of an actor on an unreachable node only when it declares the node dead.
             self._lose(session, TimeoutError("its node does not answer"), Cause.NODE_LOST)
@@ -186,7 +187,7 @@ class RaySlots:
         place = self._places.get(session.actor_name)
         if place is not None:
             self._devices.lose(place)
-        self._kills.kill_later(session.actor_name)
+        self._kill_later(session)
 
     def close(self) -> None:
         """Ignore all further results."""
@@ -200,14 +201,14 @@ class RaySlots:
     def _send(self, session: _Session, call: _Call) -> None:
         if self._closing.is_set() or self._sessions.get(session.device_id) is not session:
             return
-        reference = session.actor.exchange.remote(session.number, call.number, call.acknowledged, call.commands)
+        reference = session.actor.exchange(ExchangeCall(session.number, call.number, call.acknowledged, call.commands))
         reference.future().add_done_callback(lambda future: self._on_result(session, call, future))
 
     def _on_result(self, session: _Session, call: _Call, future: Future[bytes]) -> None:
         if self._closing.is_set() or self._sessions.get(session.device_id) is not session:
             return
         try:
-            events = decode_events(future.result())
+            events = decode_events(session.actor.read(future.result()))
         except ActorUnavailableError as error:
             self._on_unavailable(session, call, error)
             return
@@ -230,14 +231,14 @@ class RaySlots:
         if now_s - call.unavailable_since_s < self._timings.unavailable_s or call.number != session.calls:
             call_later(self._timings.resend_s, lambda: self._send_again(session, call, error))
         elif self._end(session):
-            self._kills.kill_later(session.actor_name)  # frees the name, also if the node of the slot cannot be reached
-            self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(error))
+            self._kill_later(session)  # frees the name, also if the node of the slot cannot be reached
+            self._lose(session, error, Cause.NODE_LOST if is_remote(session.device_id) else _cause(session, error))
 
     def _send_again(self, session: _Session, call: _Call, error: Exception) -> None:
         node = self._node_of(session)
         if node is not None and node.name and node.refuses_connections():
             if self._end(session):
-                self._kills.kill_later(session.actor_name)
+                self._kill_later(session)
                 self._lose(session, error, Cause.NODE_LOST)
             return
         self._send(session, call)
@@ -249,13 +250,13 @@ class RaySlots:
     def _on_died(self, session: _Session, error: Exception) -> None:
         """A slot has died, alone or with its node, which for a node that was killed only its raylet tells in time."""
         if not is_remote(session.device_id):
-            self._lose(session, error, _cause(error))
+            self._lose(session, error, _cause(session, error))
             return
         node = self._node_of(session)
 
         def report() -> None:
             gone = node is None or not node.is_reachable()
-            self._lose(session, error, Cause.NODE_LOST if gone else _cause(error))
+            self._lose(session, error, Cause.NODE_LOST if gone else _cause(session, error))
 
         call_later(self._timings.node_check_s, report)  # a node that ends may end the slot first
 
@@ -312,7 +313,7 @@ class RaySlots:
                 self._inbox.put(SlotLeaving(session.device_id, reason))
 
     def _on_node_gone(self, place: SlotPlace) -> None:
-        self._kills.kill_later(place.actor_name)  # Ray may still consider the actor alive
+        self._kills.kill_later(place.actor_name, lambda: self._devices.actors.find(place))  # Ray may keep it alive
         for session in list(self._sessions.values()):
             if session.actor_name == place.actor_name and self._end(session):
                 self._inbox.put(SlotLost(session.device_id, f"node {place.node_name} has left", Cause.NODE_LOST))
@@ -324,34 +325,38 @@ class RaySlots:
         opening = self._open(place.actor_name, actor)
         opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
 
-    def _open(self, name: str, actor: Any) -> Any:
+    def _open(self, name: str, actor: SlotActor) -> Any:
         if is_remote(name):
-            return actor.open.remote(self._epoch, self._timings.remote_poll_s, self._timings.abandoned_s)
-        return actor.open.remote(self._epoch)
+            return actor.open(OpenCall(self._epoch, (self._timings.remote_poll_s, self._timings.abandoned_s)))
+        return actor.open(OpenCall(self._epoch))
 
-    def _on_created(self, place: SlotPlace, actor: Any, future: Future[bytes]) -> None:
+    def _on_created(self, place: SlotPlace, actor: SlotActor, future: Future[bytes]) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
         try:
-            self._inbox.put(self._opened(place.actor_name, actor, future.result()))
+            self._inbox.put(self._opened(place.actor_name, actor, actor.read(future.result())))
         except FencedError as error:
             log.error("%s", error)  # the next commit of this scheduler ends it
         except Exception as error:  # noqa: BLE001 - whatever the error, the device must become available again
-            log.error("%s failed to open: %s", place.actor_name, error)
+            log.error("%s failed to open: %s", place.actor_name, first_line(error))
+            actor.note_loss(error)
             self._reopen(place)
 
-    def _opened(self, name: str, actor: Any, result: bytes) -> SlotOpened:
+    def _opened(self, name: str, actor: SlotActor, result: bytes) -> SlotOpened:
         slot = SlotDescription.from_json(result)
-        self._sessions[slot.name] = _Session(slot.name, actor, name, slot.session)
+        self._sessions[slot.name] = _Session(slot.name, actor.opened(slot.pid), name, slot.session)
         device = Device(
             slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads,
             slot.address, slot.slots,
         )  # fmt: skip
         return SlotOpened(device, slot.running, slot.events, slot.sending, slot.folders)
 
-    def _replace(self, name: str, reason: str) -> None:
-        self._kills.kill(name)
+    def _replace(self, name: str, actor: SlotActor, reason: str) -> None:
+        self._kills.kill(lambda: actor)
         log.warning("slot %s is not used (%s); replacing it", name, reason)
+
+    def _kill_later(self, session: _Session) -> None:
+        self._kills.kill_later(session.actor_name, lambda: session.actor)
 
     def _reopen(self, place: SlotPlace) -> None:
         if self._devices.lose(place):
@@ -361,7 +366,7 @@ class RaySlots:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:
             return  # its node has left
         try:
-            self._kills.kill(place.actor_name)
+            self._kills.kill(lambda: self._devices.actors.find_before_create(place))
             self._create(place)
         except FencedError as error:
             log.error("%s is not opened: %s", place.actor_name, error)
@@ -392,17 +397,6 @@ def connect(address: str, namespace: str, raylet: Path | None = None) -> None:
     )
 
 
-def _slot_actor(name: str) -> Any:
-    """The actor of a slot; None if the name is of no slot, or the actor is gone."""
-    if not name.startswith(ACTOR_PREFIX):
-        return None
-    try:
-        return ray.get_actor(name)
-    except ValueError:
-        return None
-
-
-def _cause(error: Exception) -> Cause:
-    """Whether the slot died alone or with its node; for some errors, only Ray's message shows this."""
-    lost = isinstance(error, NodeDiedError) or "node has died" in str(error)
-    return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
+def _cause(session: _Session, error: Exception) -> Cause:
+    """Whether the slot died alone or with its node."""
+    return Cause.NODE_LOST if session.actor.note_loss(error) else Cause.INFRASTRUCTURE

@@ -2,7 +2,8 @@
 
 The process template forks this process before it imports torch, which no worker needs. Ray reads some variables only
 when it is imported, among them the pid of the raylet, so it is imported with the environment of the first request. What
-Ray itself imports is imported before, while Ray starts: two thirds of the time. Slots are such workers.
+Ray itself imports is imported before, while Ray starts: two thirds of the time. Slot relays are such workers, and the
+slots of an existing Ray cluster.
 """
 
 from __future__ import annotations

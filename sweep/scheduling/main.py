@@ -30,6 +30,8 @@ from podium.sweep.ray_cluster.device_source import DeviceSource
 from podium.sweep.ray_cluster.existing_cluster_devices import ExistingClusterDevices
 from podium.sweep.ray_cluster.node_services_actor_manager import HeadAccess
 from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
+from podium.sweep.ray_cluster.ray_slot_relay import RelaySettings
+from podium.sweep.ray_cluster.slot_actors import RelayPerNode
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component_startup_and_heartbeats import exit_with, on_wake, report_ready, start_component
 from podium.sweep.runtime.disk_space_check import disk_space
@@ -117,11 +119,9 @@ def _devices(settings: ServiceSettings, namespace: str, database: Database, reco
     """The devices of this service's own Ray, or those that it takes of an existing Ray cluster."""
     existing = settings.existing_cluster
     if existing is None:
+        slots = RelaySettings(str(settings.data.root), settings.devices.kind == "pretend-gpu")
         return OwnClusterDevices(
-            settings.devices,
-            data=settings.data,
-            namespace=namespace,
-            trials_per_device=settings.trials_per_device,
+            settings.devices, RelayPerNode(slots, namespace=namespace), trials_per_device=settings.trials_per_device
         )
     host = f"[{settings.cluster}]" if ":" in settings.cluster else settings.cluster
     store = recorded(settings.data) if settings.artifact_url else None

@@ -1,8 +1,9 @@
-"""One slot: a reserved device, its fork servers, and the attempt that runs on it; slot actor.
+"""One slot: a reserved device, its fork servers, and the attempt that runs on it; slot.
 
-Runs as a Ray actor (`podium.sweep.ray_cluster.ray_slot_actor`) but imports no Ray: tests run it in their own event
-loop. The scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events.
-Events are numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
+Runs in a process of its own (`podium.sweep.slots.slot_process`), in an existing Ray cluster as an actor
+(`podium.sweep.ray_cluster.ray_slot_actor`), and in tests in their event loop. The scheduler makes one call, `exchange`,
+which acknowledges events, delivers commands, and waits for new events. Events are numbered and kept until they are
+acknowledged, so a restarted scheduler receives all that it missed.
 
 Memory and disk usage are bounded whatever a trial does: only the beginning and the end of its log are kept; a message
 of more than 1 MB ends the attempt; while 10,000 events, or 8 MB of events, are unacknowledged, the slot does not read
@@ -316,9 +317,7 @@ class Slot:
             )
         except Exception:
             log.exception("failed to read the messages of attempt %s", running.key)
-            self._limits.kill(
-                running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker")
-            )
+            self._limits.kill(running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see ray.log"))
         await self._changes.wait_until(lambda: running.exited is not None)
         if running.answering is not None:
             running.answering.cancel()

@@ -21,7 +21,7 @@ from tests.faults.workload import Workload
 
 # How often each is killed, of 100. A kill of the whole service takes ten seconds, so it is rare.
 WEIGHTS = {
-    "scheduler": 24, "api": 15, "gateway": 8, "host": 12, "slot": 8, "fork server": 8,
+    "scheduler": 24, "api": 15, "gateway": 8, "host": 12, "slot": 6, "slot relay": 4, "fork server": 6,
     "raylet": 4, "gcs": 3, "guardian": 3, "serve": 15,
 }  # fmt: skip
 AIM_S = {kind: 12.0 if kind in (*ON_RAY, "serve") else 5.0 for kind in KINDS} | {"trial": 2.0}

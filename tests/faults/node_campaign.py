@@ -21,7 +21,7 @@ from tests.running_service import function_sweep
 
 # How often each is done, of 100.
 WEIGHTS = {
-    "slot": 9, "trial": 9, "raylet": 6, "agent": 9, "guardian": 5, "template": 6, "machine": 6,
+    "slot": 6, "slot relay": 4, "trial": 8, "raylet": 6, "agent": 9, "guardian": 5, "template": 6, "machine": 6,
     "cut 2 s": 9, "cut 4 s": 8, "cut 20 s": 3, "cut 120 s": 1, "sends nothing 4 s": 3, "receives nothing 4 s": 3,
     "sends nothing 20 s": 1, "receives nothing 20 s": 1, "raylet stopped": 4, "agent stopped": 4,
     "disk full": 5, "nodes": 5, "scheduler": 3,

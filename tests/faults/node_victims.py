@@ -30,9 +30,10 @@ class MachineCensus(Processes):
         super().__init__(process for process in read if process is not None)
 
     def of(self, kind: str) -> list[int]:
-        """The process ids of a role: "slot", "trial", or one of `ON_NODE` and `ON_HEAD`."""
-        if kind in ("slot", "trial"):
-            return sorted(each.pid for each in (self.slots() if kind == "slot" else self.trials()))
+        """The process ids of a role: "slot", "slot relay", "trial", or one of `ON_NODE` and `ON_HEAD`."""
+        others = {"slot": self.slots, "slot relay": self.slot_relays, "trial": self.trials}
+        if kind in others:
+            return sorted(each.pid for each in others[kind]())
         return sorted(each.pid for each in self._found.values() if each.name == _NAMES[kind])
 
     def defunct(self) -> list[Process]:

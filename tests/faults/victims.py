@@ -12,9 +12,10 @@ from podium.sweep.runtime.process_trees import children
 
 PARTS = ("scheduler", "api", "gateway", "host")
 ON_RAY = ("raylet", "gcs", "guardian")
-ON_SLOT = ("slot", "fork server")
+ON_SLOT = ("slot", "slot relay", "fork server")
 KINDS = (*PARTS, *ON_SLOT, "template", *ON_RAY, "serve")
 _NAMES = {  # as `name_process` sets them
+    "slot": "podium-slot",
     "fork server": "podium-fork-srv",
     "trial": "podium-trial",
     "template": "podium-template",
@@ -56,8 +57,12 @@ class Processes:
         return self._named("fork server")
 
     def slots(self) -> list[Process]:
-        """The slot actors."""
-        return [p for p in self._found.values() if _is_slot(p) and not self._parent_is(p, _is_slot)]
+        """The slots."""
+        return self._named("slot")
+
+    def slot_relays(self) -> list[Process]:
+        """The actors that pass calls on to the slots, one for each node."""
+        return [p for p in self._found.values() if _is_slot_relay(p) and not self._parent_is(p, _is_slot_relay)]
 
     def members(self) -> list[Process]:
         """The members of ensembles."""
@@ -87,6 +92,8 @@ class Census(Processes):
             return [shown.pid] if shown is not None and shown.pid in self._found else []
         if kind == "slot":
             return [process.pid for process in self.slots()]
+        if kind == "slot relay":
+            return [process.pid for process in self.slot_relays()]
         if kind in ("fork server", "template", "worker template"):
             return [process.pid for process in self._named(kind)]
         name = {"raylet": "/raylet/raylet ", "gcs": "/gcs/gcs_server "}[kind]
@@ -129,5 +136,5 @@ def _is_fork_server(process: Process) -> bool:
     return process.name == _NAMES["fork server"]
 
 
-def _is_slot(process: Process) -> bool:
-    return process.command.startswith("ray::RaySlot")
+def _is_slot_relay(process: Process) -> bool:
+    return process.command.startswith("ray::RaySlotRelay")

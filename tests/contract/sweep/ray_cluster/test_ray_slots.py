@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import ray
@@ -19,12 +17,13 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutErro
 from podium.sweep.lifecycle.scheduler_inbox_messages import Inbox, Message, SlotEvents, SlotLost, SlotOpened
 from podium.sweep.protocol.scheduler_slot_messages import SlotDescription, decode_commands
 from podium.sweep.protocol.slot_commands import StopAttempt
-from podium.sweep.ray_cluster import own_cluster_devices, ray_slots
+from podium.sweep.protocol.slot_process_messages import ExchangeCall, OpenCall
+from podium.sweep.ray_cluster import own_cluster_devices
 from podium.sweep.ray_cluster.own_cluster_devices import OwnClusterDevices
 from podium.sweep.ray_cluster.ray_nodes_with_slots import ClusterNode
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.ray_cluster.ray_slots import RaySlots, SlotTimings
-from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.ray_cluster.slot_actors import SlotActor
 from podium.sweep.runtime.service_settings import DevicePlan
 from podium.sweep.values.attempt_assignment import AttemptKey
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -60,25 +59,30 @@ class FakeActor:
         self.opened_with: list[tuple[float, ...]] = []
         self.calls: list[tuple[int, int]] = []  # number, number of commands
         self.called_by: list[threading.Thread] = []  # also the threads of the callbacks
-        self.open = _Method(self._open)
-        self.exchange = _Method(self._exchange)
+        self.killed_by: list[threading.Thread] = []
+        self.has_lost_its_node = False
 
-    def _open(self, *arguments: float) -> Answer:
-        self.opened_with.append(arguments)
-        return self._opens.pop(0) if len(self._opens) > 1 else self._opens[0]
+    def open(self, call: OpenCall) -> FakeReference:
+        self.opened_with.append((call.epoch, *call.times_s))
+        return FakeReference(self._opens.pop(0) if len(self._opens) > 1 else self._opens[0])
 
-    def _exchange(self, session: int, call: int, acknowledged: int, commands: bytes) -> Answer:
-        self.calls.append((call, len(decode_commands(commands))))
+    def opened(self, pid: int) -> FakeActor:
+        return self
+
+    def exchange(self, call: ExchangeCall) -> FakeReference:
+        self.calls.append((call.call, len(decode_commands(call.commands))))
         self.called_by.append(threading.current_thread())
-        return self.exchanges.pop(0) if len(self.exchanges) > 1 else self.exchanges[0]
+        return FakeReference(self.exchanges.pop(0) if len(self.exchanges) > 1 else self.exchanges[0])
 
+    def read(self, answer: bytes) -> bytes:
+        return answer
 
-class _Method:
-    def __init__(self, call: Callable[..., Answer]) -> None:
-        self._call = call
+    def note_loss(self, error: Exception) -> bool:
+        return self.has_lost_its_node
 
-    def remote(self, *arguments: Any) -> FakeReference:
-        return FakeReference(self._call(*arguments))
+    def kill(self, epoch: int) -> None:
+        assert epoch == 7
+        self.killed_by.append(threading.current_thread())
 
 
 class FakeRay:
@@ -86,17 +90,12 @@ class FakeRay:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.actors: dict[str, FakeActor] = {}
-        self.killed: list[FakeActor] = []
-        self.killed_by: list[threading.Thread] = []
-        monkeypatch.setattr(ray_slots, "list_named_actors", lambda: [*self.actors, "another"])
-        monkeypatch.setattr(ray, "get_actor", self._get_actor)
-        monkeypatch.setattr(ray, "kill", self._kill)
+        self._replaced: list[FakeActor] = []
         self.nodes = {"id-head": ClusterNode("id-head", "", 0, 0)}
         self.created: list[SlotPlace] = []
         self._made: RaySlots | None = None
         self.confirm: Callable[[], None] = lambda: None
         monkeypatch.setattr(own_cluster_devices, "alive_nodes", lambda known=None: dict(self.nodes))
-        monkeypatch.setattr(own_cluster_devices, "create_actor", self._create)
         monkeypatch.setattr(ray, "wait", self._wait)
         monkeypatch.setattr(ray, "get", self._get)
 
@@ -105,8 +104,7 @@ class FakeRay:
     ) -> tuple[RaySlots, Inbox]:
         inbox: Inbox = Inbox()
         plan = DevicePlan("cpu", count or len(self.actors))
-        data = DataDirectory(Path("data"))
-        devices = OwnClusterDevices(plan, data=data, namespace="podium-test", trials_per_device=trials_per_device)
+        devices = OwnClusterDevices(plan, self, trials_per_device=trials_per_device)
         self._made = RaySlots(inbox, devices, epoch=7, confirm=lambda: self.confirm(), timings=timings)
         return self._made, inbox
 
@@ -115,20 +113,31 @@ class FakeRay:
         if self._made is not None:
             self._made.close()
 
-    def _create(self, place: SlotPlace, **_: object) -> FakeActor:
+    @property
+    def killed(self) -> list[FakeActor]:
+        """In the order of their creation."""
+        return [actor for actor in self.all_actors if actor.killed_by]
+
+    @property
+    def all_actors(self) -> list[FakeActor]:
+        """Also those that another one has replaced."""
+        return [*self._replaced, *self.actors.values()]
+
+    def known(self, timeout_s: float) -> dict[str, SlotActor]:
+        return {**self.actors}
+
+    def find(self, place: SlotPlace) -> SlotActor | None:
+        return self.actors.get(place.actor_name)
+
+    def find_before_create(self, place: SlotPlace) -> SlotActor | None:
+        return self.find(place)
+
+    def create(self, place: SlotPlace) -> SlotActor:
         self.created.append(place)
         name = place.actor_name
+        if name in self.actors:
+            self._replaced.append(self.actors[name])
         self.actors[name] = FakeActor(name.removeprefix(ACTOR_PREFIX))
-        return self.actors[name]
-
-    def _kill(self, actor: FakeActor, *, no_restart: bool) -> None:
-        assert no_restart
-        self.killed.append(actor)
-        self.killed_by.append(threading.current_thread())
-
-    def _get_actor(self, name: str) -> FakeActor:
-        if name not in self.actors:
-            raise ValueError(name)
         return self.actors[name]
 
     def _wait(self, references: list[FakeReference], *, num_returns: int, timeout: float) -> None:
@@ -226,17 +235,19 @@ def test_slot_that_stays_unavailable_is_killed_and_lost(fake_ray: FakeRay, devic
     assert isinstance(lost, SlotLost) and (lost.device_id, lost.cause) == (device, cause)
     assert _is_silent(inbox), "lost once"
     assert fake_ray.killed == [actor]
-    assert fake_ray.killed_by[0] not in actor.called_by, "in a callback, ray.kill would wait for itself"
+    assert actor.killed_by[0] not in actor.called_by, "in a callback, ray.kill would wait for itself"
 
 
-def test_dead_slot_is_lost_at_once(fake_ray: FakeRay) -> None:
+@pytest.mark.parametrize(("with_node", "cause"), [(False, Cause.INFRASTRUCTURE), (True, Cause.NODE_LOST)])
+def test_dead_slot_is_lost_at_once(fake_ray: FakeRay, with_node: bool, cause: Cause) -> None:
     actor = FakeActor("cpu-0", exchanges=[ActorDiedError()])
+    actor.has_lost_its_node = with_node
     fake_ray.actors = {"slot-cpu-0": actor}
     slots, inbox = fake_ray.slots()
     slots.attach()
     slots.send("cpu-0", 0, [])
     lost = _next(inbox)
-    assert isinstance(lost, SlotLost) and lost.cause is Cause.INFRASTRUCTURE
+    assert isinstance(lost, SlotLost) and lost.cause is cause
     assert len(actor.calls) == 1
 
 

@@ -71,7 +71,7 @@ def test_trials_of_a_kept_node_inherit_no_credentials_and_nothing_of_ray(
     monkeypatch.setenv(WITHHOLD_CREDENTIALS, "")  # so that it is as before after the test
     monkeypatch.delenv(WITHHOLD_CREDENTIALS)
     kept = SupervisedNode(str(tmp_path), "template", "agent", 1e9, withhold_credentials=withhold)
-    RaySlot(SlotPlace("cpu", 0, "1f2e", "b", cpus=1), pretend=False, root="", node=kept)
+    RaySlot(SlotPlace("cpu", 0, "1f2e", "b", cpus=1), kept)
     found = user_environment()
     assert "OF_USER" in found and not {"RAY_JOB_ID", "PYTHONBREAKPOINT"} & found.keys()
     assert ("AWS_SECRET_ACCESS_KEY" in found) is not withhold
