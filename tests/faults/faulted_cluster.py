@@ -29,7 +29,8 @@ DISK_MB = 192  # of a node
 FILLER = "filler"  # on a full disk
 # Kind of a fault, and its duration in seconds; 0: it is over at once.
 DURATIONS = {
-    "slot": 0.0, "trial": 0.0, "raylet": 0.0, "agent": 0.0, "guardian": 0.0, "template": 0.0, "machine": 0.0,
+    "slot": 0.0, "slot relay": 0.0, "trial": 0.0, "raylet": 0.0, "agent": 0.0, "guardian": 0.0, "template": 0.0,
+    "machine": 0.0,
     "cut 2 s": 2.0, "cut 4 s": 4.0, "cut 20 s": 20.0, "cut 120 s": 120.0,
     "sends nothing 4 s": 4.0, "receives nothing 4 s": 4.0, "sends nothing 20 s": 20.0, "receives nothing 20 s": 20.0,
     "raylet stopped": 5.0, "agent stopped": 8.0, "disk full": 6.0, "nodes": 0.0, "scheduler": 0.0,

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.machines import unavailable_reason
 from tests.faults.node_campaign import NodePlan, run, table
 
-KINDS = ("slot", "cut 2 s", "agent", "machine", "nodes", "disk full")
+KINDS = ("slot", "slot relay", "cut 2 s", "agent", "machine", "nodes", "disk full")
 
 
 @pytest.mark.slow
