@@ -16,8 +16,11 @@ def kill_actor(actor: Any) -> None:
 
 
 def find_actor(name: str) -> Any:
-    """The actor of this name in the namespace of the service; None if there is none."""
-    with contextlib.suppress(ValueError, RayError):
+    """The actor of this name in the namespace of the service; None if there is none.
+
+    Ray still lists an actor whose node did not survive a restart of the head, without its class.
+    """
+    with contextlib.suppress(ValueError, RayError, AssertionError):
         return ray.get_actor(name)
     return None
 
