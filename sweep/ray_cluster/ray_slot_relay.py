@@ -1,7 +1,7 @@
 """The actor of a node that reserves its devices and passes calls on to its slots, which are processes; slot relay.
 
-A Ray worker has 25 MiB and 24 threads, so slots are none: the process template forks them. This actor computes nothing.
-If it dies, as with its node, all slots of the node die with it; a slot that dies takes no other along.
+A Ray worker has 25 MiB and 24 threads, so slots are not Ray workers: the process template forks them. If
+this actor dies, all slots of its node die with it; a slot that dies takes no other along.
 """
 
 from __future__ import annotations

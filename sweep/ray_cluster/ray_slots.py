@@ -216,8 +216,7 @@ class RaySlots:
             if self._end(session):
                 self._on_died(session, error)
             return
-        # A newer call returns the same events.
-        if events is not None and call.number == session.calls:
+        if events is not None and call.number == session.calls:  # a newer call returns the same events
             self._inbox.put(SlotEvents(session.device_id, events))
 
     def _on_unavailable(self, session: _Session, call: _Call, error: Exception) -> None:
@@ -326,9 +325,8 @@ class RaySlots:
         opening.future().add_done_callback(lambda future: self._on_created(place, actor, future))
 
     def _open(self, name: str, actor: SlotActor) -> Any:
-        if is_remote(name):
-            return actor.open(OpenCall(self._epoch, (self._timings.remote_poll_s, self._timings.abandoned_s)))
-        return actor.open(OpenCall(self._epoch))
+        times_s = (self._timings.remote_poll_s, self._timings.abandoned_s) if is_remote(name) else ()
+        return actor.open(OpenCall(self._epoch, times_s))
 
     def _on_created(self, place: SlotPlace, actor: SlotActor, future: Future[bytes]) -> None:
         if self._closing.is_set() or self._places.get(place.actor_name) != place:

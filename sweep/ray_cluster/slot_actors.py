@@ -154,38 +154,16 @@ class RelayedSlot:
         try:
             ray.get(self.relay.kill.remote(self.pid, epoch), timeout=ANSWER_S)
         except RayError:  # also after the timeout
-            return SilentRelay(self.relay)
+            return SilentRelay(self.relay, self.forget)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class SilentRelay:
-    """A relay that does not answer, in place of the slots that it may have."""
-
-    relay: Any
-
-    def open(self, call: OpenCall) -> Any:
-        """An answer that is an error, if the relay answers now."""
-        return self.relay.call.remote(encode_pid(0) + call.encode())
-
-    def opened(self, pid: int) -> SlotActor:
-        """Never called: it has not opened."""
-        raise NotImplementedError
-
-    def exchange(self, call: ExchangeCall) -> Any:
-        """Never called: it has not opened."""
-        raise NotImplementedError
-
-    def read(self, answer: bytes) -> bytes:
-        """Raises `SlotDiedError`, since it has no slot."""
-        return result_of(answer)
-
-    def note_loss(self, error: Exception) -> bool:
-        """Never called: it has not opened."""
-        raise NotImplementedError
+class SilentRelay(RelayedSlot):
+    """A relay that does not answer, in place of its slots: a slot without a pid, which never opens."""
 
     def kill(self, epoch: int) -> None:
-        """Kill the relay."""
+        """Kill the relay, and all slots of its node with it."""
         kill_actor(self.relay)
 
 
@@ -215,9 +193,9 @@ class RelayPerNode:
                 except ActorUnavailableError:
                     if time.monotonic() < until_s:
                         continue
-                    found[name] = SilentRelay(relay)
+                    found[name] = SilentRelay(relay, self._forget)
                 except RayError:
-                    found[name] = SilentRelay(relay)
+                    found[name] = SilentRelay(relay, self._forget)
                 else:
                     self._relays[name.removeprefix(RELAY_PREFIX)] = relay
                     found |= {slot: self._slot(relay, pid) for slot, pid in pids.items()}
@@ -247,7 +225,7 @@ class RelayPerNode:
         try:
             pid = json.loads(ray.get(relay.pids.remote(), timeout=ANSWER_S)).get(place.actor_name)
         except RayError:
-            return SilentRelay(relay)
+            return SilentRelay(relay, self._forget)
         return None if pid is None else self._slot(relay, pid)
 
     def find_before_create(self, place: SlotPlace) -> SlotActor | None:
