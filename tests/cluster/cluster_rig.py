@@ -99,7 +99,7 @@ class Service:
         """Raises `AssertionError` if the doctor finds a breach."""
         if breaches := self.breaches():
             self.print_logs()
-        assert breaches == []
+        assert not breaches, breaches
 
     def breaches(self) -> list[dict[str, Any]]:
         """What the doctor finds."""
