@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, TypeVar
 
+import msgspec
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from podium.ensemble.values.finite_check import all_finite
@@ -75,9 +75,18 @@ class ReplyBundle:
 
     def frames(self) -> Frames:
         arrays = [array for array in (self.predictions, self.combined) if array is not None]
-        header = {name: getattr(self, name) for name in _REPLY_FIELDS}
-        header["shapes"] = [array.shape for array in arrays]
-        return [orjson.dumps(header), *(np.ascontiguousarray(array).data for array in arrays)]
+        header = _ReplyHeader(
+            self.epoch,
+            self.status,
+            self.request_ids,
+            self.rows,
+            self.queue_ms,
+            [array.shape for array in arrays],
+            self.compute_ms,
+            self.message,
+            self.failed,
+        )
+        return [_encode(header), *(np.ascontiguousarray(array).data for array in arrays)]
 
     def replies(self) -> list[Reply]:
         """The reply to each request; its arrays are views.
@@ -112,7 +121,37 @@ class ReplyBundle:
         return found
 
 
-_REPLY_FIELDS = ("epoch", "status", "request_ids", "rows", "queue_ms", "compute_ms", "message", "failed")
+_Integer = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_ELEMENTS)]
+
+
+class _RequestHeader(msgspec.Struct, forbid_unknown_fields=True):
+    """The first frame of requests."""
+
+    epoch: _Integer
+    request_ids: Sequence[_Integer]
+    left_ms: Sequence[float]
+    rows: Sequence[_Count]
+    features: _Count
+
+
+class _ReplyHeader(msgspec.Struct, forbid_unknown_fields=True):
+    """The first frame of replies."""
+
+    epoch: _Integer
+    status: str
+    request_ids: Sequence[_Integer]
+    rows: Sequence[_Count]
+    queue_ms: Sequence[float]
+    shapes: Sequence[Sequence[_Count]]  # of the arrays in the other frames
+    compute_ms: float = 0.0
+    message: str = ""
+    failed: Mapping[str, str] = {}
+
+
+_encode = msgspec.json.Encoder().encode
+_REQUESTS = msgspec.json.Decoder(_RequestHeader)
+_REPLIES = msgspec.json.Decoder(_ReplyHeader)
 
 
 def pack_requests(requests: Sequence[Request], inputs: NDArray[np.float32] | None = None) -> Frames:
@@ -122,34 +161,28 @@ def pack_requests(requests: Sequence[Request], inputs: NDArray[np.float32] | Non
     """
     if inputs is None:
         inputs = concatenate([request.inputs for request in requests])
-    header = {
-        "epoch": requests[0].epoch,
-        "request_ids": [request.request_id for request in requests],
-        "left_ms": [request.left_ms for request in requests],
-        "rows": [len(request.inputs) for request in requests],
-        "features": inputs.shape[1],
-    }
-    return [orjson.dumps(header), np.ascontiguousarray(inputs).data]
+    header = _RequestHeader(
+        epoch=requests[0].epoch,
+        request_ids=[request.request_id for request in requests],
+        left_ms=[request.left_ms for request in requests],
+        rows=[len(request.inputs) for request in requests],
+        features=inputs.shape[1],
+    )
+    return [_encode(header), np.ascontiguousarray(inputs).data]
 
 
 def unpack_requests(frames: Sequence[bytes]) -> list[Request]:
     """The requests of a message; their inputs are views of one array. Raises `WireError`."""
-    header = _header(frames, 2)
-    try:
-        epoch, ids, left_ms = header["epoch"], header["request_ids"], header["left_ms"]
-        rows, features = header["rows"], header["features"]
-    except KeyError as error:
-        raise WireError(f"missing {error}") from error
-    _check_type("epoch", epoch, _INTEGER)
-    _check_list("request_ids", ids, _INTEGER)
-    _check_list("left_ms", left_ms, _NUMBER)
-    _check_list("rows", rows, _INTEGER)
-    if not 0 < len(ids) == len(rows) == len(left_ms) <= MAX_ITEMS or min(rows) < 0:
+    if len(frames) != 2:
+        raise WireError(f"unexpected number of frames: {len(frames)}")
+    header = _decode(_REQUESTS, frames[0])
+    ids, left_ms, rows = header.request_ids, header.left_ms, header.rows
+    if not 0 < len(ids) == len(rows) == len(left_ms) <= MAX_ITEMS:
         raise WireError(f"{len(ids)} request_ids, {len(rows)} rows and {len(left_ms)} left_ms")
-    inputs = _array(frames[1], [sum(rows), features], 2)
+    inputs = _array(frames[1], (sum(rows), header.features))
     starts = accumulate(rows, initial=0)
     return [
-        Request(request_id, epoch, left, inputs[start : start + count])
+        Request(request_id, header.epoch, left, inputs[start : start + count])
         for request_id, left, start, count in zip(ids, left_ms, starts, rows, strict=False)
     ]
 
@@ -173,30 +206,29 @@ def pack_reply(reply: Reply) -> Frames:
 
 def unpack_replies(frames: Sequence[bytes]) -> ReplyBundle:
     """Raises `WireError`. The number of rows in the arrays is not checked: `ReplyBundle.replies` does."""
-    header = _header(frames, None)
-    try:
-        shapes = header.pop("shapes")
-        if not isinstance(shapes, list) or len(shapes) != len(frames) - 1 or len(shapes) > 2:
-            raise WireError("number of shapes and frames differ")
-        arrays = [_array(frame, shape, 3 - i) for i, (frame, shape) in enumerate(zip(frames[1:], shapes, strict=True))]
-        predictions, combined = (*arrays, None, None)[:2]
-        bundle = ReplyBundle(predictions=predictions, combined=combined, **header)
-    except (KeyError, TypeError) as error:
-        raise WireError(f"invalid reply: {error}") from error
-    _check_type("epoch", bundle.epoch, _INTEGER)
-    _check_type("status", bundle.status, _TEXT)
-    _check_type("compute_ms", bundle.compute_ms, _NUMBER)
-    _check_type("message", bundle.message, _TEXT)
-    _check_type("failed", bundle.failed, _OBJECT)
-    if not _TEXT.issuperset(map(type, bundle.failed.values())):
-        raise WireError(f"invalid failed: {bundle.failed!r}")
-    _check_list("request_ids", bundle.request_ids, _INTEGER)
-    _check_list("rows", bundle.rows, _INTEGER)
-    _check_list("queue_ms", bundle.queue_ms, _NUMBER)
-    ids, rows = bundle.request_ids, bundle.rows
-    if not 0 < len(ids) == len(rows) == len(bundle.queue_ms) <= MAX_ITEMS or min(rows) < 0:
-        raise WireError(f"{len(ids)} request_ids, {len(rows)} rows and {len(bundle.queue_ms)} queue_ms")
-    return bundle
+    if not frames:
+        raise WireError("a message without frames")
+    header = _decode(_REPLIES, frames[0])
+    shapes, dimensions = header.shapes, [len(shape) for shape in header.shapes]
+    if len(shapes) != len(frames) - 1 or dimensions != [3, 2][: len(dimensions)]:
+        raise WireError(f"{len(frames) - 1} arrays with shapes {shapes}")
+    ids, rows, queue_ms = header.request_ids, header.rows, header.queue_ms
+    if not 0 < len(ids) == len(rows) == len(queue_ms) <= MAX_ITEMS:
+        raise WireError(f"{len(ids)} request_ids, {len(rows)} rows and {len(queue_ms)} queue_ms")
+    arrays = [_array(frame, shape) for frame, shape in zip(frames[1:], shapes, strict=True)]
+    predictions, combined = (*arrays, None, None)[:2]
+    return ReplyBundle(
+        header.epoch,
+        header.status,
+        ids,
+        rows,
+        queue_ms,
+        header.compute_ms,
+        header.message,
+        header.failed,
+        predictions,
+        combined,
+    )
 
 
 def concatenate(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -204,37 +236,17 @@ def concatenate(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-_INTEGER = frozenset({int})
-_NUMBER = frozenset({int, float})
-_TEXT = frozenset({str})
-_OBJECT = frozenset({dict})
+_Header = TypeVar("_Header")
 
 
-def _check_type(name: str, value: object, expected: frozenset[type]) -> None:
-    if type(value) not in expected:
-        raise WireError(f"invalid {name}: {value!r}")
-
-
-def _check_list(name: str, values: object, expected: frozenset[type]) -> None:
-    if type(values) is not list or not expected.issuperset(map(type, values)):
-        raise WireError(f"invalid {name}: {values!r}")
-
-
-def _header(frames: Sequence[bytes], count: int | None) -> dict[str, Any]:
-    if not frames or (count is not None and len(frames) != count):
-        raise WireError(f"unexpected number of frames: {len(frames)}")
+def _decode(decoder: msgspec.json.Decoder[_Header], frame: bytes) -> _Header:
     try:
-        header = orjson.loads(frames[0])
-    except orjson.JSONDecodeError as error:
+        return decoder.decode(frame)
+    except msgspec.MsgspecError as error:
         raise WireError(str(error)) from error
-    if not isinstance(header, dict):
-        raise WireError("the header is not an object")
-    return header
 
 
-def _array(frame: bytes, shape: Any, dimensions: int) -> NDArray[np.float32]:
-    if not isinstance(shape, list) or len(shape) != dimensions or any(type(n) is not int or n < 0 for n in shape):
-        raise WireError(f"invalid shape {shape}")
+def _array(frame: bytes, shape: Sequence[int]) -> NDArray[np.float32]:
     elements = math.prod(shape)
     if elements > MAX_ELEMENTS or len(frame) != 4 * elements:
         raise WireError(f"{len(frame)} bytes for shape {shape}")

@@ -270,6 +270,24 @@ def test_rows_without_their_bytes_are_a_wire_error(rows: object, features: objec
         unpack_requests([json.dumps(header).encode(), b"\0" * 4])
 
 
+@pytest.mark.parametrize(
+    "number", [str(2**63), "1" + "0" * 30, "9" * 4300, "9" * 5001], ids=lambda number: f"{len(number)} digits"
+)
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_number_that_no_field_can_have_is_a_wire_error(number: str, sign: str) -> None:
+    request = '{"request_ids": [1, 2], "epoch": 1, "left_ms": [1, 1], "rows": [0, 0], "features": 0}'
+    reply = (
+        '{"request_ids": [1, 2], "epoch": 1, "status": "ok", "rows": [0, 0], "queue_ms": [0, 0], "shapes": [[0, 0, 0]]}'
+    )
+    assert unpack_requests([request.encode(), b""]) and unpack_replies([reply.encode(), b""])
+    for unpack, header in ((unpack_requests, request), (unpack_replies, reply)):
+        for field in ('"request_ids": [', '"epoch": ', '"rows": [', '"features": ', '"shapes": [['):
+            if field in header:
+                at = header.index(field) + len(field)
+                with pytest.raises(WireError):
+                    unpack([(header[:at] + sign + number + header[at + 1 :]).encode(), b""])
+
+
 def test_message_has_a_maximum_of_requests() -> None:
     empty = np.empty((0, 1), np.float32)
     most = [Request(number, 1, 1.0, empty) for number in range(MAX_ITEMS)]
