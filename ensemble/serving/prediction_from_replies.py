@@ -137,9 +137,9 @@ def _stacked(group: Sequence[_Answered]) -> NDArray[np.float32]:
     whole = None if reply is None else reply.predictions
     if len(group) == 1 and whole is not None and len(whole) == len(first.valid) == len(first.reports):
         return whole  # in-graph, and each member is valid
-    return np.stack(
+    return np.concatenate(
         [
-            concatenate([each.valid[place].outputs for each in group])  # type: ignore[misc]  # valid parts have outputs
+            concatenate([each.valid[place].outputs for each in group])[np.newaxis]  # type: ignore[misc]  # valid parts have outputs
             for place in range(len(first.valid))
         ]
     )
