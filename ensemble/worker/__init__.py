@@ -8,6 +8,7 @@ Modules:
     batching                        Dynamic batching: selects the waiting requests that are computed together
     bundle_code                     Imports functions from users' code bundles, isolated from each other
     control_messages                What the host assigns to a worker process, and what the process reports
+    direct_layer_calls              Computes sequences of layers by functions of tensors instead of calls of modules
     execution_plans                 The execution plans of a group: loop, stacked, recorded, compiled
     failing_network_detector        Detects networks that fail on every input, so that only a new process helps
     forked_plan_preparation         Prepares the plans of an in-graph worker in a forked process while the worker serves

@@ -12,7 +12,14 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_snapshot import Combination
 from podium.ensemble.values.ensemble_spec import Precision, Task
-from podium.ensemble.worker import int8_linear, model_parallel_stages, precision_conversion, user_networks
+from podium.ensemble.worker import (
+    direct_layer_calls,
+    int8_linear,
+    model_parallel_stages,
+    plan_selection,
+    precision_conversion,
+    user_networks,
+)
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph_network import InGraphNetwork, known_rows
 from podium.ensemble.worker.model_file_spec import ModelFile
@@ -63,7 +70,9 @@ class SingleNetwork:
         return NetworkOutputs(answers.unsqueeze(0).cpu().numpy(), {}, None)
 
     def warm(self, features: int) -> None:
-        """Compute typical batch sizes once: the first computation is slow."""
+        """Compute typical batch sizes once: the first computation is slow. Raises the error of the network."""
+        most = plan_selection.sample_rows(max(WARM_ROWS), features, self._placed.example).to(self._placed.device)
+        direct_layer_calls.call_directly(self._placed.module, [most[:rows] for rows in WARM_ROWS])
         for rows in WARM_ROWS:
             self.predict(self.known_rows(rows, features))
 

@@ -193,14 +193,19 @@ def relative(took: Sequence[float], base: Sequence[float]) -> list[float]:
 
 
 def samples(features: int, device: torch.device, example: torch.Tensor | None = None) -> Samples:
-    """Sample inputs by number of rows, at several magnitudes: raw inputs are not standardized.
+    """Sample inputs by number of rows; see `sample_rows`."""
+    rows = sample_rows(max(SIZES), features, example)
+    return {size: rows[:size].to(device) for size in SIZES}
+
+
+def sample_rows(count: int, features: int, example: torch.Tensor | None = None) -> torch.Tensor:
+    """Sample inputs (count, features) at several magnitudes: raw inputs are not standardized.
 
     With an `example`, its rows are repeated: a user's network may accept no others, for example word indices.
     """
     if example is not None:
-        rows = example.repeat(-(-max(SIZES) // len(example)), 1)
-        return {size: rows[:size].to(device) for size in SIZES}
+        return example.repeat(-(-count // len(example)), 1)[:count]
     generator = torch.Generator().manual_seed(0)
-    rows = torch.randn((max(SIZES), features), generator=generator)
-    rows *= torch.tensor([1.0, 4.0, 16.0]).repeat(max(SIZES))[: max(SIZES), None]
-    return {size: rows[:size].to(device) for size in SIZES}
+    rows = torch.randn((count, features), generator=generator)
+    rows *= torch.tensor([1.0, 4.0, 16.0]).repeat(count)[:count, None]
+    return rows
