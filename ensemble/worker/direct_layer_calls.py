@@ -61,10 +61,10 @@ def call_directly(network: nn.Module, samples: Sequence[torch.Tensor]) -> None:
 
 def _is_plain(layer: nn.Module) -> bool:
     """Whether a call of the module does nothing but call the `forward` of its class."""
-    everywhere = torch_modules._has_any_global_hook()  # type: ignore[no-untyped-call]
-    hooks = layer._forward_hooks or layer._forward_pre_hooks or everywhere
-    changed = "forward" in vars(layer) or layer._compiled_call_impl is not None
-    return not (hooks or changed) and type(layer).__call__ is nn.Module.__call__
+    has_global_hook = torch_modules._has_any_global_hook()  # type: ignore[no-untyped-call]
+    has_hook = layer._forward_hooks or layer._forward_pre_hooks or has_global_hook
+    is_replaced = "forward" in vars(layer) or layer._compiled_call_impl is not None
+    return not (has_hook or is_replaced) and type(layer).__call__ is nn.Module.__call__
 
 
 def _functions(sequence: nn.Sequential) -> Iterator[Function]:

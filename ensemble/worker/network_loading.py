@@ -71,10 +71,14 @@ class SingleNetwork:
 
     def warm(self, features: int) -> None:
         """Compute typical batch sizes once: the first computation is slow. Raises the error of the network."""
-        most = plan_selection.sample_rows(max(WARM_ROWS), features, self._placed.example).to(self._placed.device)
-        direct_layer_calls.call_directly(self._placed.module, [most[:rows] for rows in WARM_ROWS])
+        self.call_layers_directly(features)
         for rows in WARM_ROWS:
             self.predict(self.known_rows(rows, features))
+
+    def call_layers_directly(self, features: int) -> None:
+        """Call its layers as functions from now on, if the outputs stay the same; see `direct_layer_calls`."""
+        samples = plan_selection.sample_rows(max(WARM_ROWS), features, self._placed.example).to(self._placed.device)
+        direct_layer_calls.call_directly(self._placed.module, [samples[:rows] for rows in WARM_ROWS])
 
     def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
         """Input rows that the network accepts."""

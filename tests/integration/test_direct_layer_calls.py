@@ -1,4 +1,4 @@
-"""Layers as functions of tensors: the same outputs, bit for bit, or the modules as they were."""
+"""Layers as functions of tensors: equal outputs, or the modules as they were."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_network_that_cannot_compute_the_samples_stays() -> None:
     assert serving.model is sequence
 
 
-def test_network_that_is_no_sequence_stays() -> None:
+def test_network_that_is_not_a_sequence_stays() -> None:
     serving = ServingModule(nn.Linear(FEATURES, 4), Task.CLASSIFICATION)
     call_directly(serving, SAMPLES)
     assert type(serving.model) is nn.Linear

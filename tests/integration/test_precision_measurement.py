@@ -19,11 +19,12 @@ from podium.ensemble.values.ensemble_spec import Precision, Task
 from podium.ensemble.values.precision_selection import choose
 from podium.ensemble.worker import int8_linear, precision_measurement_process
 from podium.ensemble.worker.architecture_groups import PlacedNetwork
+from podium.ensemble.worker.direct_layer_calls import DirectSequence
 from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import ServingModule, SingleNetwork
 from podium.ensemble.worker.neural_network_interface import NetworkOutputs
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest
-from podium.ensemble.worker.precision_measurement_process import measure
+from podium.ensemble.worker.precision_measurement_process import load_one_member, measure
 from podium.sweep.data import memory_mapped_datasets
 from podium.sweep.networks import models, weight_files
 from podium.sweep.runtime.layout import DataDirectory
@@ -97,6 +98,19 @@ def test_only_the_requested_rows_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     seen = {row.tobytes() for inputs in read for row in inputs}
     assert seen <= rows["calibration"]
     assert not seen & (rows["test"] - rows["calibration"])
+
+
+@pytest.mark.slow
+def test_networks_call_their_layers_as_members_do(tmp_path: Path) -> None:
+    made: list[SingleNetwork] = []
+
+    def load_network(file: ModelFile) -> SingleNetwork:
+        made.append(load_one_member(file))
+        return made[-1]
+
+    measure(request(trained(tmp_path)), load_network=load_network)
+    timed = made[1::2]  # the first of each precision only allocates what libraries need once
+    assert timed and all(isinstance(one.placed.module.model, DirectSequence) for one in timed)
 
 
 @pytest.mark.slow
