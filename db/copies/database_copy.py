@@ -28,12 +28,13 @@ from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import create
 from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.sqlite_database import SqliteDatabase
-from podium.db.schema.tables import metadata
+from podium.db.schema.tables import WRITTEN_BY_TRIGGERS, metadata
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
 Direction = Literal["to-postgres", "from-postgres"]
+COPIED = [table for table in metadata.sorted_tables if table not in WRITTEN_BY_TRIGGERS]  # the target's own fill those
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def copy(
         with target.database.read() as reading:
             values = TargetValues(postgres=is_postgres(reading))
         copied = 0
-        for table in metadata.sorted_tables:
+        for table in COPIED:
             done = table_copy.copy_table(connection, target.database, table, values, batch=batch)
             copied += done
             say(f"{table.name}: {done:,} rows copied")
@@ -100,7 +101,7 @@ def _verify(
     """The number of rows, and of those that the target stores otherwise. Raises `DatabaseError` for a difference."""
     changed, total = {}, 0
     with target.database.read() as reading:
-        for table in metadata.sorted_tables:
+        for table in COPIED:
             wanted = table_copy.source_digest(source, table, values)
             found = table_copy.target_digest(reading, table)
             if (wanted.rows, wanted.digest) != (found.rows, found.digest):
@@ -117,7 +118,7 @@ def _verify(
 
 def _finish(source: Connection, target: Database) -> None:
     with target.write() as connection:
-        for table in metadata.sorted_tables:
+        for table in COPIED:
             if table.autoincrement_column is not None:
                 table_copy.set_last_id(connection, table, table_copy.last_id(source, table))
         unfinished_copy_marker.finish(connection)

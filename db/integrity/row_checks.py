@@ -217,6 +217,13 @@ RULES = (
         "SELECT sweep_id, count(*) || ' trials are numbered ' || min(number) || ' to ' || max(number) AS wrong"
         " FROM trials GROUP BY sweep_id HAVING min(number) <> 0 OR max(number) <> count(*) - 1",
     ),
+    Invariant(
+        "counts",
+        "SELECT sweep_id, sum(counted) || ' trials are ' || state || ', and ' || sum(stored) || ' are counted' AS wrong"
+        " FROM (SELECT sweep_id, state, count(*) AS counted, 0 AS stored FROM trials GROUP BY sweep_id, state"
+        " UNION ALL SELECT sweep_id, state, 0, count FROM trial_counts) c"
+        " GROUP BY sweep_id, state HAVING sum(counted) <> sum(stored)",
+    ),
     # Sweeps.
     Invariant(
         "sweeps",

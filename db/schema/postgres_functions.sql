@@ -1,5 +1,6 @@
--- SQLite's functions that statements of Podium call, so that one text runs on both databases. Written into a PostgreSQL
--- database when it is created, and again when it is upgraded. All are inlined into the statements that call them.
+-- SQLite's functions that statements of Podium call, so that one text runs on both databases, and the triggers. Written
+-- into a PostgreSQL database when it is created, and again when it is upgraded. All functions but those of triggers are
+-- inlined into the statements that call them.
 
 -- The elements of a list of integers, such as ids, with their positions.
 CREATE OR REPLACE FUNCTION json_each(list text) RETURNS TABLE (key bigint, value bigint)
@@ -83,3 +84,40 @@ $$ BEGIN PERFORM pg_notify('podium_events', ''); RETURN NULL; END $$;
 
 CREATE OR REPLACE TRIGGER podium_notify_events AFTER INSERT ON events
     FOR EACH STATEMENT EXECUTE FUNCTION podium_notify_events();
+
+-- `trial_counts`: the number of trials of a sweep by state. Rows are locked in the order of their key.
+CREATE OR REPLACE FUNCTION count_new_trials() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO trial_counts (sweep_id, state, count)
+            SELECT sweep_id, state, count(*) FROM added GROUP BY sweep_id, state ORDER BY sweep_id, state
+            ON CONFLICT (sweep_id, state) DO UPDATE SET count = trial_counts.count + excluded.count;
+        RETURN NULL;
+    END
+    $$;
+
+CREATE OR REPLACE FUNCTION count_changed_trials() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO trial_counts (sweep_id, state, count)
+            SELECT sweep_id, state, sum(one) FROM (
+                SELECT sweep_id, state, 1 AS one FROM added UNION ALL SELECT sweep_id, state, -1 FROM removed
+            ) AS changed GROUP BY sweep_id, state HAVING sum(one) <> 0 ORDER BY sweep_id, state
+            ON CONFLICT (sweep_id, state) DO UPDATE SET count = trial_counts.count + excluded.count;
+        RETURN NULL;
+    END
+    $$;
+
+CREATE OR REPLACE FUNCTION count_deleted_trials() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO trial_counts (sweep_id, state, count)
+            SELECT sweep_id, state, -count(*) FROM removed GROUP BY sweep_id, state ORDER BY sweep_id, state
+            ON CONFLICT (sweep_id, state) DO UPDATE SET count = trial_counts.count + excluded.count;
+        RETURN NULL;
+    END
+    $$;
+
+CREATE OR REPLACE TRIGGER count_new_trials AFTER INSERT ON trials
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_new_trials();
+CREATE OR REPLACE TRIGGER count_changed_trials AFTER UPDATE ON trials
+    REFERENCING NEW TABLE AS added OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_changed_trials();
+CREATE OR REPLACE TRIGGER count_deleted_trials AFTER DELETE ON trials
+    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_trials();

@@ -187,6 +187,19 @@ trials = Table(
     Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
 )
 
+# The number of trials of a sweep by state; there may be rows with 0. Written only by triggers on `trials`: those of
+# migration 0019 in SQLite, those of `postgres_functions.sql` in PostgreSQL.
+trial_counts = Table(
+    "trial_counts",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("state", String, nullable=False),
+    Column("count", Integer, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "state"),
+    sqlite_with_rowid=False,
+)
+WRITTEN_BY_TRIGGERS = (trial_counts,)
+
 # Configurations that clients add to a sweep; `trial_id` is set when the scheduler creates the trial.
 enqueued = Table(
     "enqueued",

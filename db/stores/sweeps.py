@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, insert, or_, select, update
 
-from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweep_tags, sweeps, trials
+from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweep_tags, sweeps, trial_counts, trials
 from podium.db.stores import event_outbox, sweep_warnings
 from podium.db.stores.event_outbox import NewEvent
 from podium.db.stores.sweep_warnings import WarningRow
@@ -28,14 +28,6 @@ from podium.sweep.values.states import (
 )
 from podium.sweep.values.sweep_wait_reason import WAITS_FOR_SCHEDULER, Wait, stored_wait
 
-# Trials of a sweep by state. One range of the index each: with GROUP BY, 200,000 trials take twice as long.
-_COUNTS = {
-    state: select(func.count())
-    .where(trials.c.sweep_id == sweeps.c.id, trials.c.state == state.value)
-    .correlate(sweeps)
-    .scalar_subquery()
-    for state in TrialState
-}
 _OPEN = [state.value for state in TrialState if state not in TERMINAL_TRIAL_STATES]
 
 
@@ -295,11 +287,11 @@ def requested_updates(connection: Connection, ids: Iterable[int]) -> dict[int, S
 
 
 def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialState, int]]:
-    statement = select(sweeps.c.id, *_COUNTS.values()).where(sweeps.c.id.in_(ids))
-    return {
-        sweep_id: {state: count for state, count in zip(_COUNTS, counts, strict=True) if count}
-        for sweep_id, *counts in connection.execute(statement)
-    }
+    wanted = trial_counts.c.sweep_id.in_(ids), trial_counts.c.count > 0
+    found: dict[int, dict[TrialState, int]] = {}
+    for sweep_id, state, count in connection.execute(select(trial_counts).where(*wanted).order_by(*trial_counts.c)):
+        found.setdefault(sweep_id, {})[TrialState(state)] = count
+    return found
 
 
 def _built(connection: Connection, ids: Sequence[int]) -> dict[int, BuiltEnsembles]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
-from podium.db.copies.database_copy import CopyResult, Direction, Place, copy, copy_database
+from podium.db.copies.database_copy import COPIED, CopyResult, Direction, Place, copy, copy_database
 from podium.db.integrity.main import audit
 from podium.db.schema.database import Database
 from podium.db.schema.integrity_check import check
@@ -101,7 +101,7 @@ def test_copy_to_postgres_and_back_has_every_row_to_the_last_bit(path: Path, url
     _filled_file(path)
     there = copy_database(path, "to-postgres", url)
     back = copy_database(tmp_path / "back.sqlite3", "from-postgres", url)
-    tables = len(metadata.sorted_tables)
+    tables = len(COPIED)
     assert (there.rows, there.copied, there.changed) == (8 * (tables - 1) + 1, 8 * (tables - 1) + 1, {})
     assert (back.rows, back.changed) == (there.rows, {})
     assert _postgres_content(url) == _file_content(path) == _file_content(tmp_path / "back.sqlite3")
@@ -204,7 +204,7 @@ def test_copy_goes_on_within_a_table(path: Path, postgres: Database) -> None:
     with pytest.raises(_InterruptedError):
         copy(source, target, _interrupt_after(1), batch=3)
     with source.database.read() as connection, target.database.write() as writing:
-        first = metadata.sorted_tables[1]
+        first = COPIED[1]
         rows = connection.execute(select(first).order_by(*first.primary_key.columns).limit(5)).mappings().all()
         writing.execute(insert(first), [dict(row) for row in rows])
     done = copy(source, target, batch=3)
@@ -283,7 +283,7 @@ def test_target_with_other_rows_than_the_source_is_not_finished(path: Path, post
     source, target = Place(open_sqlite(path), "the source"), Place(postgres, "the target")
     with source.database.write() as connection:
         fill(connection)
-    lines = 3 * len(metadata.sorted_tables) // 2  # all have been copied
+    lines = 3 * len(COPIED) // 2  # all have been copied
     with pytest.raises(_InterruptedError):
         copy(source, target, _interrupt_after(lines))
     with target.database.write() as connection:
@@ -328,4 +328,4 @@ def test_nobody_writes_to_the_source_during_the_copy(path: Path, postgres: Datab
 
     copy(source, Place(postgres, "the target"), say)
     other.close()
-    assert len(refused) == 2 * len(metadata.sorted_tables)
+    assert len(refused) == 2 * len(COPIED)

@@ -108,7 +108,7 @@ def test_doctor_finds_no_difference_after_any_batches(
 ) -> None:
     children = ("metric_summaries", "metrics", "non_finite_metrics", "sweep_metrics", "trial_params", "events")
     with database.write() as connection:
-        for table in (*children, "trials", "sweeps"):
+        for table in (*children, "trials", "trial_counts", "sweeps"):
             connection.exec_driver_sql(f"DELETE FROM {table}")
         if is_postgres(connection):  # SQLite gives the id of a deleted sweep again
             connection.exec_driver_sql("ALTER SEQUENCE sweeps_id_seq RESTART")
