@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.prediction_messages import Reply, Request, pack_reply, unpack_requests
@@ -128,7 +129,7 @@ class FakeConnection:
 
     def send_first(self, first: float = 0.5, **changes: object) -> None:
         """A valid answer to the last request, except for `changes`."""
-        self.answer(replace(ok(self.sent[-1], first), **changes))  # type: ignore[arg-type]
+        self.answer(replace(ok(self.sent[-1], first), **changes))
 
     def disconnect(self) -> None:
         """The worker's process has died."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.framing import unix_endpoint
@@ -114,7 +114,7 @@ def answers(first: float = 0.5) -> Script:
 
 def alternating(**changes: object) -> Script:
     """The script of a healthy worker with some fields of the reply changed."""
-    return lambda request: [replace(ok(request), **changes)]  # type: ignore[arg-type]
+    return lambda request: [replace(ok(request), **changes)]
 
 
 def no_reply(_: Request) -> list[Reply]:

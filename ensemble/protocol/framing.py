@@ -15,6 +15,7 @@ MAX_FRAMES = 8
 MAX_MESSAGE_BYTES = 2 * 4 * MAX_ELEMENTS + (64 << 20)  # two arrays and a header
 _COUNT = struct.Struct("!I")
 _LENGTHS = [struct.Struct(f"!{count}I") for count in range(MAX_FRAMES + 1)]
+_HEAD_BYTES = [_COUNT.size + lengths.size for lengths in _LENGTHS]  # of a message with this number of frames
 _UNIX = "unix:"
 
 
@@ -59,15 +60,24 @@ class FrameReader:
             if len(self._partial) < self._needed:
                 return []
             data, self._partial = bytes(self._partial), bytearray()
-        found, start = [], 0
-        while start < len(data):
-            lengths, body = _head(data, start)
+        found, start, total = [], 0, len(data)
+        while start < total:
+            if total - start < _COUNT.size:
+                self._keep(data[start:], _COUNT.size)
+                break
+            (count,) = _COUNT.unpack_from(data, start)
+            if not 0 < count <= MAX_FRAMES:
+                raise FramingError(f"a message of {count:,} frames")
+            body = start + _HEAD_BYTES[count]
+            if body > total:
+                self._keep(data[start:], body - start)
+                break
+            lengths = _LENGTHS[count].unpack_from(data, start + _COUNT.size)
             end = body + sum(lengths)
             if end - start > MAX_MESSAGE_BYTES:
                 raise FramingError(f"a message of {end - start:,} bytes")
-            if body > len(data) or end > len(data):
-                self._partial += data[start:]
-                self._needed = end - start
+            if end > total:
+                self._keep(data[start:], end - start)
                 break
             frames = []
             for length in lengths:
@@ -77,14 +87,7 @@ class FrameReader:
             start = end
         return found
 
-
-def _head(data: bytes, start: int) -> tuple[tuple[int, ...], int]:
-    """The lengths of the frames, none if they have not arrived, and the position at which the frames start."""
-    lengths_at = start + _COUNT.size
-    if lengths_at > len(data):
-        return (), lengths_at
-    (count,) = _COUNT.unpack_from(data, start)
-    if not 0 < count <= MAX_FRAMES:
-        raise FramingError(f"a message of {count:,} frames")
-    body = lengths_at + _LENGTHS[count].size
-    return ((), body) if body > len(data) else (_LENGTHS[count].unpack_from(data, lengths_at), body)
+    def _keep(self, beginning: bytes, needed: int) -> None:
+        """The beginning of a message, whose next part needs this number of bytes."""
+        self._partial += beginning
+        self._needed = needed

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Annotated, TypeVar
 
@@ -30,8 +29,7 @@ class WireError(ValueError):
     """The frames are not a valid message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, eq=False):
     """Rows to predict. `left_ms` is the remaining time when it was sent, so that clocks need not be synchronized."""
 
     request_id: int
@@ -40,8 +38,7 @@ class Request:
     inputs: NDArray[np.float32]  # (rows, features)
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class Reply:
+class Reply(msgspec.Struct, frozen=True, eq=False):
     """The reply to one request: status `ok` with predictions; `expired`, `refused` or `error` without."""
 
     request_id: int
@@ -50,16 +47,13 @@ class Reply:
     queue_ms: float = 0.0
     compute_ms: float = 0.0
     message: str = ""
-    failed: Mapping[str, str] = field(
-        default_factory=dict
-    )  # position among the worker's members -> error; its predictions are NaN
+    failed: Mapping[str, str] = {}  # position among the worker's members -> error; its predictions are NaN
     predictions: NDArray[np.float32] | None = None  # (members, rows, outputs)
     combined: NDArray[np.float32] | None = None  # (rows, outputs), in-graph only
     all_finite: bool = False  # both arrays, checked for the whole message; False: not known
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class ReplyBundle:
+class ReplyBundle(msgspec.Struct, frozen=True, eq=False):
     """The replies to requests that were computed together, or that ended with the same status and message."""
 
     epoch: int
@@ -69,7 +63,7 @@ class ReplyBundle:
     queue_ms: Sequence[float]
     compute_ms: float = 0.0
     message: str = ""
-    failed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = {}
     predictions: NDArray[np.float32] | None = None  # (members, sum of rows, outputs)
     combined: NDArray[np.float32] | None = None  # (sum of rows, outputs)
 
@@ -100,25 +94,37 @@ class ReplyBundle:
             predictions = combined = None
         finite = predictions is not None and all_finite(predictions)
         finite = finite and (combined is None or all_finite(combined))
+        if len(self.request_ids) == 1:
+            return [self._reply(0, predictions, combined, all_finite=finite)]
         found, start = [], 0
-        for request_id, rows, queue_ms in zip(self.request_ids, self.rows, self.queue_ms, strict=True):
+        for position, rows in enumerate(self.rows):
             span = slice(start, start + rows)
-            found.append(
-                Reply(
-                    request_id,
-                    self.epoch,
-                    self.status,
-                    queue_ms,
-                    self.compute_ms,
-                    self.message,
-                    self.failed,
-                    None if predictions is None else predictions[:, span],
-                    None if combined is None else combined[span],
-                    finite,
-                )
-            )
+            mine = None if predictions is None else predictions[:, span]
+            mine_combined = None if combined is None else combined[span]
+            found.append(self._reply(position, mine, mine_combined, all_finite=finite))
             start += rows
         return found
+
+    def _reply(
+        self,
+        position: int,
+        predictions: NDArray[np.float32] | None,
+        combined: NDArray[np.float32] | None,
+        *,
+        all_finite: bool,
+    ) -> Reply:
+        return Reply(
+            self.request_ids[position],
+            self.epoch,
+            self.status,
+            self.queue_ms[position],
+            self.compute_ms,
+            self.message,
+            self.failed,
+            predictions,
+            combined,
+            all_finite,
+        )
 
 
 _Integer = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

@@ -250,7 +250,7 @@ class Aggregator:
 
     def _call(self, pending: PendingRequest, call: MemberCall, available: Sequence[ReplicaLink]) -> None:
         """Send to the least busy replica; if none is available, complete the call with the reason."""
-        link = min(available, key=lambda each: each.in_flight, default=None)
+        link = _least_busy(available)
         if link is None:
             call.complete(*self._links.unavailable_status(call.replicas, pending.snapshot))
             return
@@ -295,7 +295,7 @@ class Aggregator:
     def _call_another(self, pending: PendingRequest, call: MemberCall, *, is_hedge: bool = False) -> bool:
         """Queue for a replica that was not tried yet. Returns False if there is none."""
         others = [link for link in self._links.available(call.replicas) if link.replica_id not in call.tried]
-        link = min(others, key=lambda each: each.in_flight, default=None)
+        link = _least_busy(others)
         if link is None:
             return False
         self._queue(pending, call, link, is_hedge=is_hedge)
@@ -337,8 +337,12 @@ class Aggregator:
         return retry and self._call_another(pending, call)
 
     def _note_if_answered(self, pending: PendingRequest) -> None:
-        if not pending.completed and all(call.status is not None for call in pending.calls):
-            self._answered.append(pending)
+        if pending.completed:
+            return
+        for call in pending.calls:
+            if call.status is None:
+                return
+        self._answered.append(pending)
 
     def _join_answered(self) -> None:
         """Complete the requests whose calls are complete; those that one message answered are combined together."""
@@ -382,6 +386,12 @@ class Aggregator:
             pending.on_done(prediction or _without_reports(pending, outcome, total_ms))
         except Exception:  # the requests that are joined with it must be answered
             log.exception("the outcome of a prediction could not be delivered")
+
+
+def _least_busy(links: Sequence[ReplicaLink]) -> ReplicaLink | None:
+    if len(links) == 1:  # most members have one replica
+        return links[0]
+    return min(links, key=lambda each: each.in_flight, default=None)
 
 
 def _checked(answer: LinkReply, pending: PendingRequest, call: MemberCall) -> LinkReply:

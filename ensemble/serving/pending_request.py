@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,15 +17,14 @@ from podium.ensemble.values.prediction import MemberStatus, Prediction
 OnDone = Callable[[Prediction], None]
 
 
-@dataclass(slots=True, eq=False)
-class MemberCall:
+class MemberCall(msgspec.Struct, eq=False):
     """The part of a request that one replica answers: the predictions of the members at `positions`."""
 
     positions: tuple[int, ...]
     replicas: tuple[Replica, ...]
-    links: list[ReplicaLink] = field(default_factory=list)  # sent and not answered; two while a hedge is in flight
-    tried: set[int] = field(default_factory=set)  # replica ids
-    failures: list[tuple[ReplicaLink, str]] = field(default_factory=list)
+    links: list[ReplicaLink] = []  # sent and not answered; two while a hedge is in flight
+    tried: set[int] = set()  # replica ids
+    failures: list[tuple[ReplicaLink, str]] = []
     last_failure: tuple[MemberStatus, str] | None = None  # of a replica that another one replaces
     status: MemberStatus | None = None
     message: str = ""
@@ -37,8 +36,7 @@ class MemberCall:
         self.status, self.message, self.reply = status, message, reply
 
 
-@dataclass(slots=True, eq=False)
-class PendingRequest:
+class PendingRequest(msgspec.Struct, eq=False):
     """A request in flight. It completes when `on_done` is called, exactly once."""
 
     request_id: int
@@ -48,8 +46,8 @@ class PendingRequest:
     arrived_s: float  # the deadline counts from here
     reserve_s: float  # of the deadline, for the response
     on_done: OnDone
-    calls: list[MemberCall] = field(default_factory=list)
-    timers: list[Cancellable] = field(default_factory=list)
+    calls: list[MemberCall] = []
+    timers: list[Cancellable] = []
     completed: bool = False
 
     @property

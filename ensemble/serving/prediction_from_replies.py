@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +18,7 @@ from podium.ensemble.values.finite_check import all_finite
 from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction, Uncertainty
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class _MemberPart:
+class _MemberPart(msgspec.Struct, frozen=True, eq=False):
     """One member's part of a prediction; `outputs` is (rows, outputs), or None if it does not count."""
 
     position: int
@@ -48,8 +47,7 @@ class _GroupUncertainty:
         )
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class _Answered:
+class _Answered(msgspec.Struct, frozen=True, eq=False):
     """A request with the parts of its members, in member order."""
 
     pending: PendingRequest
@@ -137,12 +135,9 @@ def _stacked(group: Sequence[_Answered]) -> NDArray[np.float32]:
     whole = None if reply is None else reply.predictions
     if len(group) == 1 and whole is not None and len(whole) == len(first.valid) == len(first.reports):
         return whole  # in-graph, and each member is valid
-    return np.concatenate(
-        [
-            concatenate([each.valid[place].outputs for each in group])[np.newaxis]  # type: ignore[misc]  # valid parts have outputs
-            for place in range(len(first.valid))
-        ]
-    )
+    parts = [each.valid[place].outputs for place in range(len(first.valid)) for each in group]
+    outputs = first.pending.snapshot.outputs
+    return np.concatenate(parts).reshape(len(first.valid), -1, outputs)  # type: ignore[arg-type]  # valid parts have outputs
 
 
 def check_reply(reply: Reply, *, members: int, rows: int, outputs: int) -> tuple[MemberStatus, str]:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +35,7 @@ _REMEMBERED = 4096
 _PROCESS_GONE = "its process is gone"
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class LinkReply:
+class LinkReply(msgspec.Struct, frozen=True, eq=False):
     """How a request to one replica ended: with a reply, or with the reason why there is none."""
 
     reply: Reply | None
@@ -47,8 +47,7 @@ OnReply = Callable[[LinkReply], None]
 OnUnsent = Callable[[MemberStatus, str], None]
 
 
-@dataclass(slots=True)
-class QueuedSend:
+class QueuedSend(msgspec.Struct, frozen=True, eq=False):
     """A request that is sent with the next bundle."""
 
     request_id: int
@@ -84,8 +83,7 @@ class SharedMessages:
         return frames
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class _InFlight:
+class _InFlight(msgspec.Struct, frozen=True, gc=False):
     """A request that the worker has not answered."""
 
     bytes: int
@@ -177,7 +175,8 @@ class ReplicaLink:
 
     def wait_s(self) -> float:
         """Estimated time until a new request is answered; 0 while few are in flight."""
-        return self.in_flight * self._service_s if self.in_flight >= MIN_IN_FLIGHT_FOR_ESTIMATE else 0.0
+        in_flight = len(self._in_flight) + len(self._queued)
+        return in_flight * self._service_s if in_flight >= MIN_IN_FLIGHT_FOR_ESTIMATE else 0.0
 
     @property
     def p95_ms(self) -> float | None:
@@ -321,9 +320,11 @@ class ReplicaLink:
         """The latencies of the last replies."""
         return self._latency.window
 
-    def _is_full(self) -> bool:
-        limits = self._limits
-        return self.in_flight >= limits.replica_requests or self.in_flight_bytes >= limits.replica_bytes
+    def _is_full(self) -> bool:  # without the properties: for each request and replica, and calls are not free
+        return (
+            len(self._in_flight) + len(self._queued) >= self._limits.replica_requests
+            or self._in_flight_bytes + self._queued_bytes >= self._limits.replica_bytes
+        )
 
     def _fail_pending(self) -> None:
         self._in_flight.clear()
@@ -373,6 +374,9 @@ class ReplicaLink:
 
 def _messages(queued: list[QueuedSend]) -> Iterator[list[QueuedSend]]:
     """The requests of each message: with the same number of features, and at most `MAX_ITEMS`."""
+    if len(queued) == 1:
+        yield queued
+        return
     by_features: dict[int, list[QueuedSend]] = {}
     for item in queued:
         by_features.setdefault(item.inputs.shape[1], []).append(item)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +41,7 @@ class MemberStatus(StrEnum):
 NOT_SENT = frozenset({MemberStatus.QUEUE_FULL, MemberStatus.SKIPPED_OPEN, MemberStatus.UNAVAILABLE})
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class MemberReport:
+class MemberReport(msgspec.Struct, frozen=True):
     """One member's part in a prediction."""
 
     member_id: int
@@ -54,8 +53,7 @@ class MemberReport:
     message: str = ""
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class Uncertainty:
+class Uncertainty(msgspec.Struct, frozen=True, eq=False):
     """The uncertainty of a prediction.
 
     Classification, (rows,) in nats: the entropy of the combined prediction, and the mutual information, which measures
@@ -70,8 +68,7 @@ class Uncertainty:
     disagreement: NDArray[np.float32] | None = None
 
 
-@dataclass(slots=True)  # not frozen, which would double the cost of an instance
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True, eq=False):
     """A prediction. `outputs` is None without a quorum, or after the deadline."""
 
     outcome: Outcome

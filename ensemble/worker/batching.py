@@ -11,9 +11,10 @@ import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 FIRST_ROWS = 64  # the initial limit
 MORE_ROWS = 32  # the additive increase
@@ -42,8 +43,7 @@ class Batchable(Protocol):
 W = TypeVar("W", bound=Batchable)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch(Generic[W]):
+class Batch(msgspec.Struct, Generic[W], frozen=True):
     """The next action: compute `chosen` together, answer `expired` as such, keep the rest in `left`.
 
     All three keep the order of arrival. If nothing is chosen and `left` is not empty, call again after `wait_s`, or

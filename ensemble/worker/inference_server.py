@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,8 +56,7 @@ class WorkerLimits:
     batch_wait_ms: float = 0.0  # how long a request may wait for others; 0: compute what is queued
 
 
-@dataclass(frozen=True, slots=True)
-class _Computed:
+class _Computed(msgspec.Struct, frozen=True, eq=False):
     """The result of one computation: outputs or an error."""
 
     outputs: NetworkOutputs | None

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import msgspec
+
 from podium.ensemble.protocol.prediction_messages import Request
 
 QueueResult = Literal["answered", "errors", "expired"]
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedRequest:
+class QueuedRequest(msgspec.Struct, frozen=True, eq=False):
     """A request in the queue: its sender, arrival and deadline (monotonic seconds)."""
 
     sender: int

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkOutputs:
+class NetworkOutputs(msgspec.Struct, frozen=True, eq=False):
     """The result of one computation.
 
     `predictions` is float32 (members, rows, outputs), in member order. The rows of a failed member are NaN; `failed`

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from podium.ensemble.protocol.prediction_messages import Reply, Request
 from podium.ensemble.serving.aggregator_limits import AggregatorLimits
@@ -436,7 +437,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         if says == "restarted":
             self.restart(replica_id)
         elif says == "gone":
-            self.replicas[replica_id] = replace(self.replicas[replica_id], state=MemberState.RESTARTING)
+            self.replicas[replica_id] = dataclasses.replace(self.replicas[replica_id], state=MemberState.RESTARTING)
         elif says == "all there":
             for replica in self.replicas.values():
                 if replica.state is not MemberState.READY:
