@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
 import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ class ScriptedAggregator(Aggregator):
         one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)[:, : snapshot.outputs]
         weights = (1 / len(answered),) * len(answered)
         stacked = np.stack([one] * len(answered))
-        return replace(
+        return msgspec.structs.replace(
             prediction, outputs=one, member_outputs=stacked, answered_positions=answered, weights=weights,
             uncertainty=partial(combine.uncertainty, snapshot.combination, stacked, one, answered),
         )  # fmt: skip

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -57,7 +57,7 @@ def report(prediction: Prediction) -> dict[str, str | int | float | bool]:
     reports = zip(snapshot.members, prediction.reports, strict=False)
     members = [
         {
-            **asdict(each),
+            **msgspec.structs.asdict(each),
             "status": each.status.value,
             "trial_number": member.trial_number,
             "sweep_id": member.sweep_id,

@@ -213,7 +213,7 @@ def _read_json(content: bytes) -> tuple[NDArray[np.float32], float | None]:
 
 
 def _report(member: Member, report: MemberReport) -> dict[str, Any]:
-    """Not `asdict`: its copies would take a third of the time of the whole response."""
+    """Not `msgspec.structs.asdict`, whose dictionary would be merged with the fields of the member."""
     return {
         "member_id": report.member_id,
         "trial_id": report.trial_id,

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, select
 
 from podium.db.copies import table_copy, unfinished_copy_marker
 from podium.db.copies.dialect_value_conversion import TargetValues
@@ -28,13 +28,15 @@ from podium.db.schema.error_exit import exit_with_message
 from podium.db.schema.migrate import create
 from podium.db.schema.postgres_url_source import database_url
 from podium.db.schema.sqlite_database import SqliteDatabase
-from podium.db.schema.tables import WRITTEN_BY_TRIGGERS, metadata
+from podium.db.schema.tables import WRITTEN_BY_TRIGGERS, metadata, trial_counts
 from podium.sweep.runtime import fail_points
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
 Direction = Literal["to-postgres", "from-postgres"]
-COPIED = [table for table in metadata.sorted_tables if table not in WRITTEN_BY_TRIGGERS]  # the target's own fill those
+COPIED = [
+    table for table in metadata.sorted_tables if table not in WRITTEN_BY_TRIGGERS
+]  # the triggers of the target write the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,17 @@ def _verify(
                 changed[table.name] = wanted.changed
             total += found.rows
             say(f"{table.name}: {found.rows:,} rows verified")
+        if _trial_counts(source) != _trial_counts(reading):
+            raise DatabaseError(
+                f"{target.name}: the numbers of trials by state are not those of the source; the copy cannot be used: "
+                "empty or remove it, and start again"
+            )
     return total, changed
+
+
+def _trial_counts(connection: Connection) -> set[tuple[int, str, int]]:
+    stored = connection.execute(select(trial_counts).where(trial_counts.c.count != 0))
+    return {(sweep_id, state, count) for sweep_id, state, count in stored}
 
 
 def _finish(source: Connection, target: Database) -> None:

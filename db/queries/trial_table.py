@@ -95,7 +95,7 @@ def state_counts(connection: Connection, sweep_id: int, filter: str | None = Non
     """The matching trials by state, without states of none. Raises like `window`."""
     sweep = sweeps.get(connection, sweep_id)
     if not filter:
-        return {state: count for state, count in sweep.counts.items() if count}
+        return sweep.counts
     where = filter_condition(connection, filter, sweep)
     rows = connection.execute(select(trials.c.state, func.count()).where(where).group_by(trials.c.state))
     return {TrialState(state): count for state, count in rows}

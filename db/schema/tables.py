@@ -187,8 +187,9 @@ trials = Table(
     Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
 )
 
-# The number of trials of a sweep by state; there may be rows with 0. Written only by triggers on `trials`: those of
-# migration 0019 in SQLite, those of `postgres_functions.sql` in PostgreSQL.
+# The number of trials of a sweep by state; rows may have a count of 0. Written only by triggers on `trials`: those of
+# migration 0019 in SQLite, those of `postgres_functions.sql` in PostgreSQL. A later migration that recreates `trials`
+# must create them again, and one that changes states must count again: PostgreSQL has no triggers before it ends.
 trial_counts = Table(
     "trial_counts",
     metadata,

@@ -88,6 +88,6 @@ class FrameReader:
         return found
 
     def _keep(self, beginning: bytes, needed: int) -> None:
-        """The beginning of a message, whose next part needs this number of bytes."""
+        """Keep the beginning of a message until there are `needed` bytes of it."""
         self._partial += beginning
         self._needed = needed

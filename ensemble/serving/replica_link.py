@@ -320,7 +320,7 @@ class ReplicaLink:
         """The latencies of the last replies."""
         return self._latency.window
 
-    def _is_full(self) -> bool:  # without the properties: for each request and replica, and calls are not free
+    def _is_full(self) -> bool:  # called for each request and replica: without the calls of properties
         return (
             len(self._in_flight) + len(self._queued) >= self._limits.replica_requests
             or self._in_flight_bytes + self._queued_bytes >= self._limits.replica_bytes

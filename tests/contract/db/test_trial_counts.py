@@ -1,4 +1,4 @@
-"""The trials of a sweep by state are counted by triggers, whatever writes the trials."""
+"""The trials of a sweep by state are counted by triggers, whichever statements write the trials."""
 
 from __future__ import annotations
 
