@@ -34,9 +34,8 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DatabaseError
 
 Direction = Literal["to-postgres", "from-postgres"]
-COPIED = [
-    table for table in metadata.sorted_tables if table not in WRITTEN_BY_TRIGGERS
-]  # the triggers of the target write the others
+# The triggers of the target write the other tables.
+COPIED = [table for table in metadata.sorted_tables if table not in WRITTEN_BY_TRIGGERS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,6 +294,18 @@ def test_target_with_other_rows_than_the_source_is_not_finished(path: Path, post
         assert _schema(connection).startswith("copy-")
 
 
+def test_target_that_counts_other_trials_than_the_source_is_not_finished(path: Path, postgres: Database) -> None:
+    source, target = Place(open_sqlite(path), "the source"), Place(postgres, "the target")
+    with source.database.write() as connection:
+        fill(connection)
+    with pytest.raises(_InterruptedError):
+        copy(source, target, _interrupt_after(3 * len(COPIED) // 2))
+    with target.database.write() as connection:
+        connection.execute(text("UPDATE trial_counts SET count = count + 1 WHERE sweep_id = 1"))
+    with pytest.raises(DatabaseError, match="the numbers of trials by state are not those of the source"):
+        copy(source, target)
+
+
 def test_other_schema_is_refused(path: Path, url: str) -> None:
     database = open_sqlite(path)
     with database.write() as connection:
