@@ -1,4 +1,4 @@
-"""The time at which a request had arrived completely, from which its deadline counts; api and gateway.
+"""The time at which the event loop began to read the end of a request, from which its deadline counts; api and gateway.
 
 Between that time and the call of the endpoint, the event loop answers other requests: milliseconds under load.
 """
