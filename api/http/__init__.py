@@ -34,8 +34,7 @@ Modules:
     readiness_reporting_server      A uvicorn server that reports readiness to the supervisor
     reject_duplicate_keys           Rejects JSON with a duplicate key in one object: parsers disagree on which value
                                     wins
-    request_arrival_time            The time at which the event loop began to read the end of a request, from which its
-                                    deadline counts
+    request_arrival_time            The time at which a request had arrived completely, from which its deadline counts
     request_body                    Reads request bodies within limits on bytes and time
     request_decompression           Decompresses request bodies up to a size limit
     request_limits                  Every limit on a request: bytes, rows, seconds

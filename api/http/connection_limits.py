@@ -41,7 +41,6 @@ class BoundedState(ServerState):
         """`limits_s`: how long the server waits for a client, in seconds."""
         super().__init__()
         self.waiting: SlowConnections[BoundedProtocol] = SlowConnections(limits_s)
-        self.read_clock = request_arrival_time.ReadClock()
         self.clients = 0
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.max_clients = min(MAX_CONNECTIONS, MAX_FILES if files == resource.RLIM_INFINITY else files * 3 // 4)
@@ -128,7 +127,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._chunk_bytes = len(data)
-        self._received_s = self._state.read_clock.began_s()
+        self._received_s = time.monotonic()
         super().data_received(data)
         self._unused_bytes += self._chunk_bytes
         if self._unused_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
