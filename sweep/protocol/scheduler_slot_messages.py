@@ -69,6 +69,7 @@ class SlotDescription:
     threads: int = 1  # of a trial, if its sweep sets no number
     address: str = ""  # of its machine
     slots: int = 1  # of its device
+    socket: str = ""  # where it takes calls without Ray; "" if it does not
     folders: tuple[tuple[AttemptKey, str], ...] = ()  # the names of the folders of its last attempts
 
     def to_json(self) -> bytes:

@@ -1,8 +1,9 @@
-"""The calls of a slot in a process of its own, by the scheduler through the slot relay of its node; all three.
+"""The calls of a slot in a process of its own, by the scheduler or through the slot relay of its node; all three.
 
-On the socket pair of relay and slot, a frame is the length of its body, the number of a call, and the body. The slot
-first sends a hello. Then the relay sends calls, in any number at a time, and the slot answers each with the number of
-the call. The relay passes bodies on as they are: it reads no call, and the scheduler unpickles nothing of a slot.
+On the socket pair of relay and slot, and on the socket of a slot on the head, a frame is the length of its body, the
+number of a call, and the body. The slot first sends a hello. Then the other side sends calls, in any number at a time,
+and the slot answers each with the number of the call. The relay passes bodies on as they are: it reads no call, and the
+scheduler unpickles nothing of a slot.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class SlotIdentity:
     slots: int  # of the device
     root: str  # the data directory of this machine
     agent: str = ""  # the socket of the agent of its node; "" on the head
+    socket: str = ""  # where it listens for the scheduler; "" where that runs on another machine
 
     def to_json(self) -> str:
         """The identity as an argument of a process."""

@@ -73,7 +73,9 @@ class RaySlot(PlacedSlot):
         os._exit(0)
 
 
-def identity_of(place: SlotPlace, visible: str, *, root: str, agent: str, pretend: bool = False) -> SlotIdentity:
+def identity_of(
+    place: SlotPlace, visible: str, *, root: str, agent: str, socket: str = "", pretend: bool = False
+) -> SlotIdentity:
     """The identity of a slot of this node.
 
     Args:
@@ -81,6 +83,7 @@ def identity_of(place: SlotPlace, visible: str, *, root: str, agent: str, preten
         visible: CUDA_VISIBLE_DEVICES of its attempts.
         root: The data directory of this machine.
         agent: The socket of the agent of this node; "" on the head.
+        socket: Where the slot listens for the scheduler; "" if it does not.
         pretend: Whether a CPU slot is pinned as if to a GPU.
     """
     position = cuda_position(visible, place.position) if place.kind == "gpu" else place.position
@@ -96,6 +99,7 @@ def identity_of(place: SlotPlace, visible: str, *, root: str, agent: str, preten
         slots=place.slots,
         root=root,
         agent=agent,
+        socket=socket,
     )
 
 

@@ -27,6 +27,7 @@ from podium.sweep.protocol.slot_process_messages import (
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace, identity_of
 from podium.sweep.runtime.cuda_devices import cuda_name
 from podium.sweep.runtime.joined_node_settings import AGENT_SOCKET, NODE_ROOT
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
 from podium.sweep.slots.slot_process_client import SlotProcess
 from podium.sweep.values.errors import FencedError, NoDeviceError
 
@@ -117,6 +118,7 @@ class RaySlotRelay:
             self._visible(place) if place.kind == "gpu" else "",
             root=os.environ.get(NODE_ROOT, settings.root),
             agent=os.environ.get(AGENT_SOCKET, ""),
+            socket="" if NODE_ROOT in os.environ else _socket_of(place),
             pretend=settings.pretend,
         )
 
@@ -125,6 +127,11 @@ class RaySlotRelay:
         reserved = [str(each) for each in self._context.get_accelerator_ids()["GPU"]]
         name = reserved[place.position] if self._settings.pretend else cuda_name(place.position)
         return check_reserved(name, reserved)
+
+
+def _socket_of(place: SlotPlace) -> str:
+    """Where a slot of the head listens for the scheduler."""
+    return str(RuntimeDirectory(template_socket().parent).slot_socket(place.actor_name))
 
 
 def check_reserved(name: str, reserved: list[str]) -> str:

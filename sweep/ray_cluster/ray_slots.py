@@ -342,7 +342,7 @@ class RaySlots:
 
     def _opened(self, name: str, actor: SlotActor, result: bytes) -> SlotOpened:
         slot = SlotDescription.from_json(result)
-        self._sessions[slot.name] = _Session(slot.name, actor.opened(slot.pid), name, slot.session)
+        self._sessions[slot.name] = _Session(slot.name, actor.opened(slot.pid, slot.socket), name, slot.session)
         device = Device(
             slot.name, slot.kind, slot.position, slot.node, slot.visible, slot.uuid, slot.pid, slot.threads,
             slot.address, slot.slots,

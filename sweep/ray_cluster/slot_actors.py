@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,9 +19,11 @@ from podium.sweep.protocol.slot_process_messages import ExchangeCall, OpenCall, 
 from podium.sweep.ray_cluster.ray_actor_kill import find_actor, kill_actor
 from podium.sweep.ray_cluster.ray_slot_actor import ACTOR_PREFIX, SlotPlace
 from podium.sweep.ray_cluster.ray_slot_relay import RELAY_PREFIX, RelaySettings, relay_name, relay_of
+from podium.sweep.slots.local_slot_connections import LocalSlotConnection, LocalSlotConnections
 
 ANSWER_S = 5.0  # in which the relay of a slot that is to be killed must answer, or it is killed itself
 RETRY_S = 0.25  # between two tries to reach a relay that is unavailable
+log = logging.getLogger("podium.slots")
 
 
 class SlotActor(Protocol):
@@ -28,8 +32,11 @@ class SlotActor(Protocol):
     def open(self, call: OpenCall) -> Any:
         """Call `Slot.open`, of a new slot when it has started."""
 
-    def opened(self, pid: int) -> SlotActor:
-        """The slot that has been opened, with this process id: never another one that takes its place."""
+    def opened(self, pid: int, socket: str) -> SlotActor:
+        """The slot that has been opened, with this process id: never another one that takes its place.
+
+        `socket`: where it takes calls without Ray; "" if it does not.
+        """
 
     def exchange(self, call: ExchangeCall) -> Any:
         """Call `Slot.exchange`."""
@@ -77,7 +84,7 @@ class OwnActor:
         """See `SlotActor`."""
         return self.actor.open.remote(call.epoch, *call.times_s)
 
-    def opened(self, pid: int) -> SlotActor:
+    def opened(self, pid: int, socket: str) -> SlotActor:
         """See `SlotActor`."""
         return self
 
@@ -121,6 +128,7 @@ class RelayedSlot:
 
     relay: Any
     forget: Callable[[Any], None]  # called with the relay when it has died
+    connections: LocalSlotConnections
     pid: int = 0  # 0: it is not known yet
     place: SlotPlace | None = None  # of a slot that starts when it is opened
 
@@ -130,9 +138,17 @@ class RelayedSlot:
             return self.relay.create.remote(self.place, call.encode())
         return self.relay.call.remote(encode_pid(self.pid) + call.encode())
 
-    def opened(self, pid: int) -> SlotActor:
+    def opened(self, pid: int, socket: str) -> SlotActor:
         """See `SlotActor`."""
-        return replace(self, pid=pid, place=None)
+        relayed = replace(self, pid=pid, place=None)
+        if not socket:
+            return relayed
+        try:
+            connection = self.connections.connect(socket, pid)
+        except OSError as error:
+            log.warning("cannot connect to the slot at %s, so calls go through its relay: %s", socket, error)
+            return relayed
+        return LocalSlot(relayed, connection)
 
     def exchange(self, call: ExchangeCall) -> Any:
         """See `SlotActor`."""
@@ -154,8 +170,71 @@ class RelayedSlot:
         try:
             ray.get(self.relay.kill.remote(self.pid, epoch), timeout=ANSWER_S)
         except RayError:  # also after the timeout
-            return SilentRelay(self.relay, self.forget)
+            return SilentRelay(self.relay, self.forget, self.connections)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSlot:
+    """A slot on the machine of the scheduler: it is called over its socket, and through its relay when that is closed.
+
+    Its end is noticed in this way as well: the relay reports it in the answer.
+    """
+
+    relayed: RelayedSlot
+    connection: LocalSlotConnection
+
+    def open(self, call: OpenCall) -> Any:
+        """See `SlotActor`."""
+        return self.relayed.open(call)
+
+    def opened(self, pid: int, socket: str) -> SlotActor:
+        """See `SlotActor`."""
+        return self.relayed.opened(pid, socket)
+
+    def exchange(self, call: ExchangeCall) -> Any:
+        """See `SlotActor`. A call that may not have arrived is sent again: a slot executes it once."""
+        return _LocalAnswer(self.connection.call(call.encode()), lambda: self.relayed.exchange(call))
+
+    def read(self, answer: bytes) -> bytes:
+        """See `SlotActor`."""
+        return self.relayed.read(answer)
+
+    def note_loss(self, error: Exception) -> bool:
+        """See `SlotActor`."""
+        return self.relayed.note_loss(error)
+
+    def kill(self, epoch: int) -> SlotActor | None:
+        """See `SlotActor`."""
+        return self.relayed.kill(epoch)
+
+
+class _LocalAnswer:
+    """The answer to a call over the socket; of another call if the connection has closed."""
+
+    def __init__(self, answer: Future[bytes], call_again: Callable[[], Any]) -> None:
+        self._answer = answer
+        self._call_again = call_again
+
+    def future(self) -> Future[bytes]:
+        """The answer as soon as there is one."""
+        answer: Future[bytes] = Future()
+        self._answer.add_done_callback(lambda done: self._take(done, answer))
+        return answer
+
+    def _take(self, done: Future[bytes], answer: Future[bytes]) -> None:
+        if done.exception() is None:
+            answer.set_result(done.result())
+        else:
+            self._call_again().future().add_done_callback(lambda again: _copy(again, answer))
+
+
+def _copy(done: Future[bytes], answer: Future[bytes]) -> None:
+    error = done.exception()
+    if error is None:
+        answer.set_result(done.result())
+    else:
+        answer.set_exception(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +252,7 @@ class RelayPerNode:
     def __init__(self, settings: RelaySettings, *, namespace: str) -> None:
         self._settings = settings
         self._namespace = namespace
+        self._connections = LocalSlotConnections()
         self._relays: dict[str, Any] = {}  # by the node's id; to look an actor up unpickles its methods
         self._creating = threading.Lock()
         self._lock = threading.Lock()  # of `_relays`; never held during a call of Ray, whose callbacks take it
@@ -193,9 +273,9 @@ class RelayPerNode:
                 except ActorUnavailableError:
                     if time.monotonic() < until_s:
                         continue
-                    found[name] = SilentRelay(relay, self._forget)
+                    found[name] = SilentRelay(relay, self._forget, self._connections)
                 except RayError:
-                    found[name] = SilentRelay(relay, self._forget)
+                    found[name] = SilentRelay(relay, self._forget, self._connections)
                 else:
                     self._relays[name.removeprefix(RELAY_PREFIX)] = relay
                     found |= {slot: self._slot(relay, pid) for slot, pid in pids.items()}
@@ -205,7 +285,7 @@ class RelayPerNode:
         return found
 
     def _slot(self, relay: Any, pid: int) -> SlotActor:
-        return RelayedSlot(relay, self._forget, pid)
+        return RelayedSlot(relay, self._forget, self._connections, pid)
 
     def create(self, place: SlotPlace) -> SlotActor:
         """See `CreatedSlots`."""
@@ -215,7 +295,7 @@ class RelayPerNode:
                 relay = relay_of(place, self._settings, namespace=self._namespace)
                 with self._lock:
                     self._relays[place.node_id] = relay
-        return RelayedSlot(relay, self._forget, place=place)
+        return RelayedSlot(relay, self._forget, self._connections, place=place)
 
     def find(self, place: SlotPlace) -> SlotActor | None:
         """See `SlotActors`."""
@@ -225,7 +305,7 @@ class RelayPerNode:
         try:
             pid = json.loads(ray.get(relay.pids.remote(), timeout=ANSWER_S)).get(place.actor_name)
         except RayError:
-            return SilentRelay(relay, self._forget)
+            return SilentRelay(relay, self._forget, self._connections)
         return None if pid is None else self._slot(relay, pid)
 
     def find_before_create(self, place: SlotPlace) -> SlotActor | None:

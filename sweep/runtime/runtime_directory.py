@@ -65,6 +65,10 @@ class RuntimeDirectory:
         """Takes the requests of slots for files; see `podium.sweep.node_agent`."""
         return self.root / "agent.sock"
 
+    def slot_socket(self, name: str) -> Path:
+        """Takes the calls of the scheduler for the slot `name`."""
+        return self.root / f"{name}.sock"
+
     @property
     def artifacts_socket(self) -> Path:
         """Takes requests for files in the object store; see `podium.sweep.file_store.object_store_fetch_server`."""

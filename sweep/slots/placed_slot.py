@@ -26,6 +26,7 @@ class PlacedSlot(Slot):
             files=AgentFiles(Path(identity.agent)) if identity.agent else None,
         )
         self._identity = identity
+        self.socket = ""  # at which it listens, if it does
 
     def describe(self) -> SlotDescription:
         """The state of the slot, with its device and node."""
@@ -38,4 +39,5 @@ class PlacedSlot(Slot):
             threads=identity.threads,
             address=identity.address,
             slots=identity.slots,
+            socket=self.socket,
         )

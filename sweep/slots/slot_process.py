@@ -1,6 +1,8 @@
-"""The process of one slot: answers the calls that the slot relay of its node passes on; forked by the process template.
+"""The process of one slot: answers the calls of the scheduler; forked by the process template.
 
-It exits when its connection to the relay closes. Then its fork servers end as well, and its attempt with them.
+The slot relay of its node passes them on. On the head, it also listens on a Unix socket, where the scheduler calls it
+directly. It exits when its connection to the relay closes. Then its fork servers end as well, and its attempt with
+them.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from podium.sweep.slots.placed_slot import PlacedSlot
 from podium.sweep.slots.slot import Slot
 
 SLOT_PROCESS = "podium-slot"
+log = logging.getLogger("podium.slot")
 
 
 def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int) -> int:
@@ -48,14 +51,28 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
 
 
 async def _run(identity: SlotIdentity, connection: socket.socket) -> NoReturn:
-    served = _Calls(PlacedSlot(identity, template_socket))
-    await asyncio.get_running_loop().create_connection(lambda: served, sock=connection)
-    await served.closed
+    loop = asyncio.get_running_loop()
+    slot = PlacedSlot(identity, template_socket)
+    if identity.socket:
+        slot.socket = await _listen(slot, identity.socket)
+    relay = _Calls(slot)
+    await loop.create_connection(lambda: relay, sock=connection)
+    await relay.closed
     os._exit(0)  # without cancelling the tasks of the slot, which would see their attempt end
 
 
+async def _listen(slot: PlacedSlot, path: str) -> str:
+    """Accept connections of the scheduler at a path, in place of a slot that has ended; "" if that is impossible."""
+    try:
+        await asyncio.get_running_loop().create_unix_server(lambda: _Calls(slot), path)
+    except OSError as error:
+        log.warning("cannot listen on %s, so calls go through the slot relay: %s", path, error)
+        return ""
+    return path
+
+
 class _Calls(asyncio.Protocol):
-    """Answers the calls of a connection. When it is closed, this process must exit: the slot is not stopped."""
+    """Answers the calls of a connection."""
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot

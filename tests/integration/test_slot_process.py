@@ -28,7 +28,10 @@ from podium.sweep.protocol.slot_process_messages import (
 from podium.sweep.ray_cluster import ray_slot_relay
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
 from podium.sweep.ray_cluster.ray_slot_relay import RaySlotRelay, RelaySettings
+from podium.sweep.runtime.joined_node_settings import NODE_ROOT
 from podium.sweep.runtime.process_title import process_name
+from podium.sweep.runtime.runtime_directory import RuntimeDirectory
+from podium.sweep.slots.local_slot_connections import LocalSlotConnections
 from podium.sweep.slots.slot_process_client import ENTRY, SlotProcess
 from podium.sweep.values.errors import FencedError, NoDeviceError, PodiumError
 from tests.process_templates import shared_template
@@ -52,10 +55,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
 def relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RaySlotRelay:
     """A relay outside of Ray."""
 
-    def identity(place: SlotPlace, visible: str, *, root: str, agent: str, pretend: bool) -> SlotIdentity:
+    def identity(place: SlotPlace, visible: str, *, root: str, agent: str, socket: str, pretend: bool) -> SlotIdentity:
         name = place.actor_name.removeprefix("slot-")
         return SlotIdentity(
-            name, place.kind, place.position, visible, None, place.node_id, "10.0.0.1", 3, 1, root, agent
+            name, place.kind, place.position, visible, None, place.node_id, "10.0.0.1", 3, 1, root, agent, socket
         )
 
     monkeypatch.setattr(ray_slot_relay, "identity_of", identity)
@@ -158,6 +161,59 @@ def test_slot_that_takes_the_place_of_another_one_gets_none_of_its_calls(
         await relay.kill(first.pid, 9)
         assert decode_events(await exchange(relay, second, 1)) == (), "only the first one was to be killed"
         await relay.kill(second.pid, 9)
+
+    run(scene())
+
+
+def test_slot_of_the_head_answers_on_its_socket_as_through_the_relay(
+    run: Callable[[Any], Any], relay: RaySlotRelay
+) -> None:
+    connections = LocalSlotConnections()
+
+    async def scene() -> None:
+        first = await opened(relay)
+        direct = connections.connect(first.socket, first.pid)
+        body = ExchangeCall(first.session, 1, 0, b"[]").encode()
+        assert decode_events(result_of(await asyncio.wrap_future(direct.call(body)))) == ()
+        assert decode_events(await exchange(relay, first, 2)) == (), "both take part in one order of calls"
+        later = direct.call(ExchangeCall(first.session, 4, 0, b"[]").encode())  # waits for the third
+        os.kill(first.pid, signal.SIGKILL)
+        with pytest.raises(ConnectionError):
+            await asyncio.wrap_future(later)
+        second = await opened(relay)
+        assert second.socket == first.socket
+        with pytest.raises(ConnectionRefusedError, match=f"process {second.pid} listens there, not {first.pid}"):
+            connections.connect(first.socket, first.pid)
+        direct = connections.connect(second.socket, second.pid)
+        assert decode_events(result_of(await asyncio.wrap_future(direct.call(body)))) == ()
+        await relay.kill(second.pid, 9)
+
+    run(scene())
+
+
+def test_slot_of_another_node_does_not_listen(
+    run: Callable[[Any], Any], relay: RaySlotRelay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(NODE_ROOT, str(tmp_path))
+
+    async def scene() -> None:
+        slot = await opened(relay)
+        assert slot.socket == ""
+        await relay.kill(slot.pid, 9)
+
+    run(scene())
+
+
+def test_slot_that_cannot_listen_is_called_through_the_relay(
+    run: Callable[[Any], Any], relay: RaySlotRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RuntimeDirectory, "slot_socket", lambda self, name: self.root / "missing" / name)
+
+    async def scene() -> None:
+        slot = await opened(relay)
+        assert slot.socket == ""
+        assert decode_events(await exchange(relay, slot, 1)) == ()
+        await relay.kill(slot.pid, 9)
 
     run(scene())
 

@@ -66,7 +66,7 @@ class FakeActor:
         self.opened_with.append((call.epoch, *call.times_s))
         return FakeReference(self._opens.pop(0) if len(self._opens) > 1 else self._opens[0])
 
-    def opened(self, pid: int) -> FakeActor:
+    def opened(self, pid: int, socket: str) -> FakeActor:
         return self
 
     def exchange(self, call: ExchangeCall) -> FakeReference:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError, NodeDiedError, RayTaskError
 
-from podium.sweep.protocol.slot_process_messages import ExchangeCall, OpenCall, SlotDiedError, encode_pid
+from podium.sweep.protocol.slot_process_messages import (
+    ExchangeCall,
+    Frames,
+    OpenCall,
+    SlotDiedError,
+    encode_pid,
+    encode_result,
+    frame,
+)
 from podium.sweep.ray_cluster import slot_actors
 from podium.sweep.ray_cluster.ray_slot_actor import SlotPlace
 from podium.sweep.ray_cluster.ray_slot_relay import RelaySettings
@@ -20,6 +32,7 @@ PLACE = SlotPlace("cpu", 0, "id-b", "b")
 NAME = "slot-b:cpu-0"
 OPEN = OpenCall(3, (0.5, 60.0))
 EXCHANGE = ExchangeCall(1, 2, 3, b"[]")
+WAIT_S = 10.0
 
 
 class FakeMethod:
@@ -40,6 +53,7 @@ class FakeRelay:
         self._pids = pids
         self._is_silent = is_silent
         self.called: list[tuple[Any, ...]] = []
+        self.answer: Any = None  # to calls of slots
         self.pids = FakeMethod(lambda: self._answer(_json(self._pids)))
         self.kill = FakeMethod(lambda *arguments: self._note("kill", *arguments))
         self.create = FakeMethod(lambda *arguments: self._note("create", *arguments))
@@ -47,7 +61,7 @@ class FakeRelay:
 
     def _note(self, *call: Any) -> Any:
         self.called.append(call)
-        return self._answer(None)
+        return self._answer(self.answer)
 
     def _answer(self, value: Any) -> Any:
         return GetTimeoutError("silent") if self._is_silent else value
@@ -92,7 +106,7 @@ def test_slots_of_an_earlier_scheduler_are_those_of_all_relays(fake_ray: FakeRay
     known = slots.known(1.0)
     assert sorted(known) == [NAME, "slot-cpu-0", "slot-cpu-1"]
     known[NAME].open(OPEN)
-    opened = known[NAME].opened(9)
+    opened = known[NAME].opened(9, "")
     opened.exchange(EXCHANGE)
     opened.kill(8)
     sent = [("call", encode_pid(7) + OPEN.encode()), ("call", encode_pid(9) + EXCHANGE.encode())]
@@ -186,7 +200,65 @@ def test_slot_of_an_existing_cluster_is_its_actor(fake_ray: FakeRay) -> None:
     fake_ray.actors = {"slots-id": relay, NAME: actor, "another": object()}
     assert ActorPerSlot().known(1.0) == {NAME: OwnActor(actor)}
     slot = ActorPerSlot().find(PLACE)
-    assert slot == OwnActor(actor) and slot.opened(7) == slot
+    assert slot == OwnActor(actor) and slot.opened(7, "") == slot
     slot.kill(8)
     assert fake_ray.killed == [actor]
     assert ActorPerSlot().find(SlotPlace("cpu", 1, "id-b", "b")) is None
+
+
+class Reference:
+    """The result of a call of Ray."""
+
+    def __init__(self, answer: bytes | Exception) -> None:
+        self._answer = answer
+
+    def future(self) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        if isinstance(self._answer, Exception):
+            future.set_exception(self._answer)
+        else:
+            future.set_result(self._answer)
+        return future
+
+
+@pytest.mark.parametrize("answer", [encode_result(b"[]"), ActorDiedError()])
+def test_slot_of_this_machine_is_called_over_its_socket_until_that_closes(
+    fake_ray: FakeRay, slots: RelayPerNode, tmp_path: Path, answer: bytes | Exception
+) -> None:
+    relay = FakeRelay({NAME: 7})
+    relay.answer = Reference(answer)
+    slot = found(fake_ray, slots, relay)
+    assert slot is not None
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path := str(tmp_path / "slot"))
+        listening.listen()
+        direct = slot.opened(os.getpid(), path)
+        connection, _ = listening.accept()
+    with connection:
+        reference = direct.exchange(EXCHANGE)
+        ((number, body),) = Frames().feed(connection.recv(4096))
+        assert body == EXCHANGE.encode()
+        connection.sendall(frame(number, encode_result(b"[1]")))
+        assert direct.read(reference.future().result(WAIT_S)) == b"[1]"
+        waiting = direct.exchange(EXCHANGE).future()
+        assert relay.called == []
+    for again in (waiting, direct.exchange(EXCHANGE).future()):  # the call that waits, and the next one
+        if isinstance(answer, Exception):
+            with pytest.raises(ActorDiedError):
+                again.result(WAIT_S)
+        else:
+            assert direct.read(again.result(WAIT_S)) == b"[]"
+    assert relay.called == [("call", encode_pid(os.getpid()) + EXCHANGE.encode())] * 2
+    direct.kill(8)
+    assert relay.called[-1] == ("kill", os.getpid(), 8)
+
+
+def test_slot_whose_socket_cannot_be_reached_is_called_through_its_relay(
+    fake_ray: FakeRay, slots: RelayPerNode, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    relay = FakeRelay({NAME: 7})
+    slot = found(fake_ray, slots, relay)
+    assert slot is not None
+    slot.opened(9, str(tmp_path / "missing")).exchange(EXCHANGE)
+    assert relay.called == [("call", encode_pid(9) + EXCHANGE.encode())]
+    assert "cannot connect to the slot at" in caplog.text
