@@ -1,7 +1,7 @@
 """Runs attempts without user code before forks, so that all of them share its memory; process template.
 
-In the first executions, the interpreter specializes the code and fills its caches. Otherwise every attempt would do so,
-in memory that is then copied: hundreds of the 1,500 pages that a trial writes.
+In the first executions, the interpreter and torch specialize the code and fill their caches. Otherwise every attempt
+would do so, in memory that is then copied: hundreds of the 1,500 pages that a trial writes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from podium.sweep.trial_process.attempt_runner import (
     check_device,
     load_program,
     outcome_of,
+    seed_generators,
     send_usage,
     set_environment,
     started_event,
@@ -36,6 +37,8 @@ from podium.sweep.values.attempt_assignment import Assignment
 
 _REHEARSALS = 20  # the interpreter specializes a function after 8 calls
 _MODULE = "rehearsed_program"
+# A training step on a few numbers, for which torch starts no threads; its first operations fill its caches.
+# With CUDA, the first backward pass starts a thread for each device, and no process could be forked after it.
 _PROGRAM = """\
 from __future__ import annotations
 
@@ -43,7 +46,11 @@ import torch
 
 
 def objective(trial):
-    return float(trial.number)
+    network = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    loss = torch.nn.functional.cross_entropy(network(torch.zeros(2, 4)), torch.zeros(2, dtype=torch.long))
+    if not torch.backends.cuda.is_built():
+        loss.backward()
+    return float((torch.ones(3) + 1).sum()) + loss.item()
 """
 
 
@@ -84,6 +91,7 @@ def _rehearse_one(greeting: AttemptGreeting, channel: Channel) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = greeting.device.visible
     set_environment(assignment, Path(assignment.directory))
     device = check_device(greeting.device, assignment)
+    seed_generators(assignment, device)
     imports = ImportTimes(assignment.code)
     with imports.measured():
         program = load_program(assignment)

@@ -87,7 +87,7 @@ def run(connection: socket.socket, log: int) -> int:
         _set_up_process(assignment, log)
         store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
         device = check_device(greeting.device, assignment)
-        _seed(assignment, device)
+        seed_generators(assignment, device)
         imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
         with imports.measured():
             program = load_program(assignment)
@@ -326,7 +326,8 @@ def check_device(expected: DeviceView, assignment: Assignment) -> torch.device:
     return torch.device("cuda", 0)
 
 
-def _seed(assignment: Assignment, device: torch.device) -> None:
+def seed_generators(assignment: Assignment, device: torch.device) -> None:
+    """Seed the generators of Python, torch and, if it is imported, numpy."""
     import torch  # already imported by the fork server
 
     random.seed(assignment.seed)
