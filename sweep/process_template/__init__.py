@@ -3,6 +3,7 @@
 `template_process` runs as a process of its own below Ray's guardian; clients are slots and the ensemble host.
 
 Modules:
+    contiguous_arenas        Has Python's allocator map its memory in one piece, before the imports need it
     rest_import_schedule     Decides when the rest of the imports takes place: when attempts need it
     template_forked_process  A process that the process template forks on request
     template_imports         Imports what forked processes share, torch above all

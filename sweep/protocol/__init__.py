@@ -14,8 +14,8 @@ Modules:
                                  the other
     search_process_messages      The messages between scheduler and search process: one JSON object per line, over pipes
     slot_commands                Commands of the scheduler to a slot
-    slot_process_messages        The calls of a slot in a process of its own, by the scheduler through the slot relay of
-                                 its node
+    slot_process_messages        The calls of a slot in a process of its own, by the scheduler or through the slot relay
+                                 of its node
     slot_to_node_agent_messages  The messages between a slot and the agent of its node, over a Unix socket
     trial_messages               The messages between trial process and slot: one JSON object per line, over a socket
 """

@@ -16,6 +16,7 @@ Modules:
     fork_server_client      A slot's client of one fork server: start it, send requests, receive replies
     fork_server_pool        The fork servers of one slot: one without packages, and one for each recent
                             `program.preload`
+    local_slot_connections  Calls to the slots of this machine over their sockets, without Ray and the slot relay
     outcome_classification  Determines the outcome of an attempt from its process's last report and exit status. Pure
     placed_slot             A slot that describes its device and its node
     rank_stall_watch        Watches one rank of an attempt on several devices: whether it joins the others, and whether
@@ -23,7 +24,7 @@ Modules:
     running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
     scheduler_call_fencing  Which scheduler a slot belongs to, and which of its calls count
     slot                    One slot: a reserved device, its fork servers, and the attempt that runs on it
-    slot_process            The process of one slot: answers the calls that the slot relay of its node passes on
+    slot_process            The process of one slot: answers the calls of the scheduler
     slot_process_client     The process of one slot, for the relay of its node: start it, pass on calls, notice its end
     trial_connection        The connection to the process of an attempt: reads its messages, and sends it answers
 """
