@@ -51,6 +51,7 @@ from podium.sweep.values.errors import UserCodeError
 
 COMPILER = "torch._dynamo"  # as the template imports it, when attempts need it
 RETRY_S = 1.0  # after a failed fork
+REPORT_S = 0.02  # an attempt that exits within this time is reported once: each reply wakes the slot
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 SESSION_NICENESS = 5  # of a trial's session: everything else on the machine is in other sessions
 
@@ -90,7 +91,8 @@ class ForkServer:
         selector.register(self._wake_read, selectors.EVENT_READ)
         self._reply(ForkServerReady(os.getpid()))
         while True:
-            for key, _ in selector.select(None if self._spare is not None else RETRY_S):
+            ready = selector.select(self._wait_s())
+            for key, _ in ready:
                 if key.fileobj is self._control:
                     if not self._handle_request():
                         kill_descendants()
@@ -100,8 +102,17 @@ class ForkServer:
             self._collect()
             if self._spare is None:
                 with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
-                    self._fork_spare()
-                self._report_processes()
+                    spare = self._fork_spare()
+                    if self._unreported is None:
+                        self._reply(SpareForked(spare.pid))
+            if not ready:
+                self._reply(*self._start_of_attempt())
+
+    def _wait_s(self) -> float | None:
+        """How long to wait for requests and exits."""
+        if self._unreported is not None:
+            return REPORT_S
+        return None if self._spare is not None else RETRY_S
 
     def fail(self, message: str) -> None:
         """Report that this fork server cannot be used."""
@@ -138,14 +149,13 @@ class ForkServer:
         fail_point("fork-server.after-fork")
         self._child = self._unreported = spare.pid
 
-    def _report_processes(self) -> None:
-        """Report a started attempt together with the process of the next one: each reply wakes the slot."""
-        spare = None if self._spare is None else self._spare.pid
-        if self._unreported is not None:
-            self._reply(AttemptForked(self._unreported, spare))
-            self._unreported = None
-        elif spare is not None:
-            self._reply(SpareForked(spare))
+    def _start_of_attempt(self) -> list[ForkServerReply]:
+        """The report of a started attempt, with the process of the next one; [] if it has been reported."""
+        if self._unreported is None:
+            return []
+        report = AttemptForked(self._unreported, None if self._spare is None else self._spare.pid)
+        self._unreported = None
+        return [report]
 
     def _fork_spare(self, *inherited: int) -> _Spare:
         """Fork the process of the next attempt, so that the fork is over when the attempt starts. Raises `OSError`.
@@ -215,10 +225,9 @@ class ForkServer:
                 self._spare = None
             if pid == self._child:
                 self._child = None
-                if self._unreported is not None:
-                    self._report_processes()
                 orphans = kill_orphans(set() if self._spare is None else {self._spare.pid})
-                self._reply(AttemptExited(pid, os.waitstatus_to_exitcode(status), len(orphans)))
+                exited = AttemptExited(pid, os.waitstatus_to_exitcode(status), len(orphans))
+                self._reply(*self._start_of_attempt(), exited)
 
     def _drain_wakeups(self) -> None:
         try:
@@ -226,9 +235,11 @@ class ForkServer:
         except BlockingIOError:
             pass
 
-    def _reply(self, reply: ForkServerReply) -> None:
+    def _reply(self, *replies: ForkServerReply) -> None:
+        if not replies:
+            return
         try:
-            self._control.sendall(encode_reply(reply))
+            self._control.sendall(b"".join(map(encode_reply, replies)))
         except (BrokenPipeError, ConnectionResetError):
             kill_descendants()
             os._exit(0)
