@@ -62,6 +62,7 @@ Modules:
     service_settings                   The settings of a service, passed by `podium serve` to its components
     session_cpu_weight                 The CPU weight of a session among the sessions of the machine
     setting_cli_options                Declares, next to a setting, the option of `podium serve` that sets it
+    signal_handlers                    Sets the signal handlers of a forked process
     submission_provenance              The provenance of a submission: git commit of its code, and command line without
                                        secrets
     thread_count_variables             The environment variables that set the number of threads or worker processes of

@@ -30,6 +30,7 @@ from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.process_usage import own_totals
+from podium.sweep.runtime.signal_handlers import set_signal_handler
 from podium.sweep.runtime.thread_count_variables import thread_count_variables
 from podium.sweep.runtime.user_code_import_times import ImportTimes
 from podium.sweep.spec.command_macros import environment_of_function
@@ -83,7 +84,7 @@ def run(connection: socket.socket, log: int) -> int:
     trial: Trial | None = None
     constraints: constraint_function.Evaluate | None = None
     try:
-        signal.signal(signal.SIGTERM, _on_sigterm)
+        set_signal_handler(signal.SIGTERM, _on_sigterm)
         _set_up_process(assignment, log)
         store = rank_setup.prepare(assignment, channel)  # noqa: F841 - kept until the process exits
         device = check_device(greeting.device, assignment)

@@ -46,6 +46,7 @@ from podium.sweep.runtime.process_trees import (
     reap,
 )
 from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
+from podium.sweep.runtime.signal_handlers import DEFAULT, raise_keyboard_interrupt, set_signal_handler
 from podium.sweep.trial_process import attempt_runner
 from podium.sweep.values.errors import UserCodeError
 
@@ -183,8 +184,8 @@ class ForkServer:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            set_signal_handler(signal.SIGCHLD, DEFAULT)
+            set_signal_handler(signal.SIGINT, raise_keyboard_interrupt)
             os.setsid()
             is_lowered = lower_priority_of_session(SESSION_NICENESS)
             die_with_parent(parent)
