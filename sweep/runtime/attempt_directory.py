@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+WANDB_PARAMETERS = "wandb-parameters.yaml"  # in `temporary`, for `wandb.init`; each attempt with a program writes it
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 _ATTEMPT = re.compile(r"([1-9][0-9]*)(-[0-9a-f]{8})?")  # the name of the folder of an attempt; group 1: its number
 
@@ -15,6 +17,10 @@ def attempt_of_folder(name: str) -> tuple[int, str]:
     """Number and nonce of the attempt whose folder has this name; (0, "") if it is the folder of none."""
     match = _ATTEMPT.fullmatch(name)
     return (0, "") if match is None else (int(match[1]), match[0].partition("-")[2])
+
+
+def _create(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,8 @@ class AttemptDirectory:
             return []
         return [AttemptDirectory(Path(path)) for _, _, path in sorted(found, reverse=True)]
 
-    def prepare(self) -> None:
+    def prepare(self, place: Callable[[Path], None] = _create) -> None:
+        """Create the folders of an attempt. `place` creates an empty one."""
         self.root.mkdir(parents=True, exist_ok=True)
-        self.work.mkdir(exist_ok=True)
-        self.temporary.mkdir(exist_ok=True)
+        for folder in (self.work, self.temporary):
+            place(folder)

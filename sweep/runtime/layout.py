@@ -152,6 +152,10 @@ class DataDirectory(ServicePaths):
     def trials(self) -> Path:
         return self.root / TRIALS
 
+    def slot_folder(self, name: str) -> Path:
+        """Where the slot `name` has its empty folders between two attempts."""
+        return self.root / "slots" / name
+
     @property
     def evaluations(self) -> Path:
         return self.root / "evaluations"

@@ -21,6 +21,7 @@ Modules:
     placed_slot             A slot that describes its device and its node
     rank_stall_watch        Watches one rank of an attempt on several devices: whether it joins the others, and whether
                             it is idle
+    reusable_folders        Empty folders that the attempts of a slot use one after the other
     running_attempt         The attempt that a slot runs, and its time limits, which hold while the scheduler is away
     scheduler_call_fencing  Which scheduler a slot belongs to, and which of its calls count
     slot                    One slot: a reserved device, its fork servers, and the attempt that runs on it

@@ -38,7 +38,7 @@ from podium.sweep.protocol.scheduler_slot_messages import (
 from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
 from podium.sweep.protocol.trial_messages import AttemptGreeting, encode_to_trial
 from podium.sweep.runtime import attempt_resource_usage
-from podium.sweep.runtime.attempt_directory import AttemptDirectory
+from podium.sweep.runtime.attempt_directory import WANDB_PARAMETERS, AttemptDirectory
 from podium.sweep.runtime.disk_full_cause import ON_DATA_DISK
 from podium.sweep.runtime.fail_points import fail_point
 from podium.sweep.runtime.incremental_file_removal import advance, finish, removal_steps, unfinished
@@ -54,6 +54,7 @@ from podium.sweep.slots.event_queue import EventQueue
 from podium.sweep.slots.fork_server_client import PRELOAD_S, ForkServerClientReply, ForkServerOutdated
 from podium.sweep.slots.fork_server_pool import ForkServerPool
 from podium.sweep.slots.rank_stall_watch import RankWatch
+from podium.sweep.slots.reusable_folders import ReusableFolders
 from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.scheduler_call_fencing import POLL_S, SchedulerSession
 from podium.sweep.slots.trial_connection import read_messages, send_answers
@@ -130,6 +131,7 @@ class Slot:
         self._running: RunningAttempt | None = None
         self._folders: deque[tuple[AttemptKey, str]] = deque(maxlen=KNOWN_FOLDERS)  # of the last attempts
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reusable = ReusableFolders(DataDirectory(root).slot_folder(name))
         self.events = EventQueue()
         self.fork_servers = ForkServerPool(device.visible, self._on_reply, template, preload_s)
         self.oom_counter = attempt_resource_usage.oom_counter()
@@ -291,7 +293,7 @@ class Slot:
     async def _fork(self, assignment: Assignment) -> RunningAttempt:
         """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
         directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
-        directory.prepare()
+        directory.prepare(self._reusable.place)
         output = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -373,13 +375,18 @@ class Slot:
         return ended
 
     def _remove_temporary(self, assignment: Assignment) -> None:
-        """Remove the working and temporary directories; large ones in the background, after the slot is free.
+        """Remove the working and temporary directories, or keep them for the next attempt if they are as new.
 
-        Only rank 0 saves files, so the slots of the other ranks must not remove what it is still writing.
+        Large ones are removed in the background, after the slot is free. Only rank 0 saves files, so the slots of the
+        other ranks must not remove what it is still writing.
         """
         directory = AttemptDirectory(Path(assignment.directory), assignment.rank)
-        half_written = unfinished(directory.root) if assignment.rank == 0 else ()
-        removal = removal_steps([directory.work, directory.temporary, *half_written])
+        removed = list(unfinished(directory.root)) if assignment.rank == 0 else []
+        if not self._reusable.keep(directory.work):
+            removed.append(directory.work)
+        if not self._reusable.keep(directory.temporary, [WANDB_PARAMETERS]):
+            removed.append(directory.temporary)
+        removal = removal_steps(removed)
         if advance(removal):
             self._spawn(asyncio.to_thread(finish, removal))
 

@@ -58,7 +58,8 @@ def test_rehearsed_attempts_finish_and_leave_nothing_behind(monkeypatch: pytest.
     assert rehearsals > 8
     assert sum(isinstance(message, FinalUsage) for message in sent) == rehearsals
     outcomes = [message for message in sent if isinstance(message, ReportedOutcome)]
-    assert [(each.state, each.values) for each in outcomes] == [(TrialState.FINISHED, (0.0,))] * rehearsals
+    assert [each.state for each in outcomes] == [TrialState.FINISHED] * rehearsals
+    assert len({each.values for each in outcomes}) == 1, "each is seeded"
 
 
 def test_full_disk_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
