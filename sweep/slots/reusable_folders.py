@@ -11,6 +11,9 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+_EXECUTE = 0o111
 
 
 class ReusableFolders:
@@ -22,7 +25,7 @@ class ReusableFolders:
     def __init__(self, folder: Path) -> None:
         """`folder`: on the file system of the attempts; it is created when it is needed."""
         self._folder = folder
-        self._modes: dict[str, int] = {}  # of new folders, by name
+        self._new: dict[str, _Owned] = {}  # how new folders were, by name
         self._kept: set[str] = set()  # those that this slot has moved to the folder
 
     def place(self, path: Path) -> None:
@@ -37,7 +40,7 @@ class ReusableFolders:
             else:
                 return
         path.mkdir(exist_ok=True)
-        self._modes[name] = _mode(path)
+        self._new[name] = _Owned.of(os.lstat(path))
 
     def keep(self, path: Path, files: Sequence[str] = ()) -> bool:
         """Keep the folder at `path` for the next attempt if it is as new; returns whether it is kept, and moved away.
@@ -59,19 +62,28 @@ class ReusableFolders:
         return True
 
     def _is_as_new(self, path: Path, files: Sequence[str]) -> bool:
-        mode = self._modes.get(path.name)
-        if mode is None or _mode(path) != mode or os.listxattr(path, follow_symlinks=False):
+        new = self._new.get(path.name)
+        if new is None or _Owned.of(os.lstat(path)) != new or os.listxattr(path, follow_symlinks=False):
             return False
+        file = new._replace(mode=stat.S_IFREG | stat.S_IMODE(new.mode) & ~_EXECUTE)
         with os.scandir(path) as entries:
-            return all(entry.name in files and _is_own_file(entry, mode) for entry in entries)
+            return all(
+                entry.name in files and _is_only_name(entry.stat(follow_symlinks=False), file) for entry in entries
+            )
 
 
-def _mode(path: Path) -> int:
-    return os.lstat(path).st_mode
+class _Owned(NamedTuple):
+    """The type, the permissions and the owner of a file or folder."""
+
+    mode: int
+    user: int
+    group: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> _Owned:
+        return cls(status.st_mode, status.st_uid, status.st_gid)
 
 
-def _is_own_file(entry: os.DirEntry[str], mode: int) -> bool:
-    """Whether it is a file under this name only, with the permissions of a new one in a new folder with this mode."""
-    status = entry.stat(follow_symlinks=False)
-    allowed = stat.S_IMODE(mode) & ~0o111
-    return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == allowed and status.st_nlink == 1
+def _is_only_name(status: os.stat_result, new: _Owned) -> bool:
+    """Whether a file is as a new one, and has one name only."""
+    return _Owned.of(status) == new and status.st_nlink == 1

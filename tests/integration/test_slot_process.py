@@ -175,7 +175,7 @@ def test_slot_of_the_head_answers_on_its_socket_as_through_the_relay(
         direct = connections.connect(first.socket, first.pid)
         body = ExchangeCall(first.session, 1, 0, b"[]").encode()
         assert decode_events(result_of(await asyncio.wrap_future(direct.call(body)))) == ()
-        assert decode_events(await exchange(relay, first, 2)) == (), "both take part in one order of calls"
+        assert decode_events(await exchange(relay, first, 2)) == (), "there is one order of calls"
         later = direct.call(ExchangeCall(first.session, 4, 0, b"[]").encode())  # waits for the third
         os.kill(first.pid, signal.SIGKILL)
         with pytest.raises(ConnectionError):
