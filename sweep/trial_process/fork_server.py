@@ -52,7 +52,7 @@ from podium.sweep.values.errors import UserCodeError
 
 COMPILER = "torch._dynamo"  # as the template imports it, when attempts need it
 RETRY_S = 1.0  # after a failed fork
-REPORT_S = 0.02  # an attempt that exits within this time is reported once: each reply wakes the slot
+SHORT_S = 0.02  # an attempt that exits within this time is reported once, and the next process is forked after it
 TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 SESSION_NICENESS = 5  # of a trial's session: everything else on the machine is in other sessions
 
@@ -67,7 +67,8 @@ class _Spare(NamedTuple):
 class ForkServer:
     """The event loop: handle requests; reap the child, kill its orphans, and report its exit.
 
-    While an attempt runs, the process of the next one is forked.
+    The process of the next attempt is forked while an attempt runs. If that is short, it is forked after it, while the
+    scheduler decides which one is next: the fork does not compete with the attempt.
     """
 
     def __init__(self, control: socket.socket, fork: Callable[[], int] = fork_without_hooks) -> None:
@@ -101,7 +102,7 @@ class ForkServer:
                 else:
                     self._drain_wakeups()
             self._collect()
-            if self._spare is None:
+            if self._spare is None and (self._child is None or not ready):
                 with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
                     spare = self._fork_spare()
                     if self._unreported is None:
@@ -112,7 +113,7 @@ class ForkServer:
     def _wait_s(self) -> float | None:
         """How long to wait for requests and exits."""
         if self._unreported is not None:
-            return REPORT_S
+            return SHORT_S
         return None if self._spare is not None else RETRY_S
 
     def fail(self, message: str) -> None:
