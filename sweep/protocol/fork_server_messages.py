@@ -32,7 +32,7 @@ class ForkServerFailed(msgspec.Struct, frozen=True, tag_field="kind", tag="faile
 
 
 class SpareForked(msgspec.Struct, frozen=True, tag_field="kind", tag="spare_forked"):
-    """The process of the next attempt exists, and waits; sent while no attempt runs."""
+    """The process of the next attempt exists, and waits; sent while an attempt runs that was reported without it."""
 
     pid: int
 

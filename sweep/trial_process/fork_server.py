@@ -105,7 +105,7 @@ class ForkServer:
             if self._spare is None and (self._child is None or not ready):
                 with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
                     spare = self._fork_spare()
-                    if self._unreported is None:
+                    if self._child is not None and self._unreported is None:
                         self._reply(SpareForked(spare.pid))
             if not ready:
                 self._reply(*self._start_of_attempt())
