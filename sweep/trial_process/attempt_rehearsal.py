@@ -38,7 +38,7 @@ from podium.sweep.values.attempt_assignment import Assignment
 _REHEARSALS = 20  # the interpreter specializes a function after 8 calls
 _MODULE = "rehearsed_program"
 # A training step on a few numbers, for which torch starts no threads; its first operations fill its caches.
-# With CUDA, the first backward pass starts a thread for each device, and no process could be forked after it.
+# Where torch is built for an accelerator, a backward pass starts a thread for each device: no fork could follow.
 _PROGRAM = """\
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ import torch
 def objective(trial):
     network = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
     loss = torch.nn.functional.cross_entropy(network(torch.zeros(2, 4)), torch.zeros(2, dtype=torch.long))
-    if not torch.backends.cuda.is_built():
+    if torch.accelerator.current_accelerator() is None:
         loss.backward()
     return float((torch.ones(3) + 1).sum()) + loss.item()
 """
