@@ -16,13 +16,14 @@ _HUGE_PAGE_BYTES = 2 << 20
 _ADJACENT = 3  # mappings below each other: there are no more gaps above
 _BLOCK = 512 - 33  # a `bytes` object of this length takes the largest block that the allocator does not pass on
 _BLOCKS = 63 * 31  # of this size in an arena, at least
+_MAX_MAPPINGS = 256  # a process has a few gaps of this size, unless the kernel maps upwards
 _kept: list[bytes] = []  # an object in each arena, so that none is returned to the kernel
 
 
 def map_arenas(count: int) -> None:
     """Have this number of arenas mapped below each other, for objects that are created later.
 
-    Raises `OSError` if the address space is limited.
+    Raises `OSError` or `MemoryError` if the address space is limited, or not used from its upper end.
     """
     blocks = [b""] * (count * _BLOCKS)  # in one piece: a list that grows would be mapped in between
     with _gaps_filled():
@@ -38,6 +39,8 @@ def _gaps_filled() -> Iterator[None]:
     try:
         above, adjacent = 0, 0
         while adjacent < _ADJACENT:
+            if len(taken) == _MAX_MAPPINGS:
+                raise OSError(f"{_MAX_MAPPINGS} mappings are not below each other")
             taken.append(_mapping(_ARENA_BYTES))
             address = _address(taken[-1])
             adjacent = adjacent + 1 if address + _ARENA_BYTES == above else 0

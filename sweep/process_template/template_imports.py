@@ -5,7 +5,6 @@ A start waits for `import_first`. `import_rest` follows when attempts need it.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 
@@ -42,8 +41,10 @@ def import_first() -> None:
     Raises:
         RuntimeError: A library has started a thread, or uses a GPU.
     """
-    with contextlib.suppress(OSError):  # then each fork takes longer
+    try:
         contiguous_arenas.map_arenas(ARENAS)
+    except (OSError, MemoryError) as error:
+        log.info("cannot map the memory of the imports in one piece, so forks take longer: %s", error)
     with without_collection():
         for name in FIRST_IMPORTS:
             importlib.import_module(name)

@@ -145,7 +145,7 @@ class RelayedSlot:
             return relayed
         try:
             connection = self.connections.connect(socket, pid)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             log.warning("cannot connect to the slot at %s, so calls go through its relay: %s", socket, error)
             return relayed
         return LocalSlot(relayed, connection)
@@ -225,8 +225,13 @@ class _LocalAnswer:
     def _take(self, done: Future[bytes], answer: Future[bytes]) -> None:
         if done.exception() is None:
             answer.set_result(done.result())
+            return
+        try:
+            again: Future[bytes] = self._call_again().future()
+        except Exception as error:  # noqa: BLE001 - whatever the error of Ray, the caller must get it
+            answer.set_exception(error)
         else:
-            self._call_again().future().add_done_callback(lambda again: _copy(again, answer))
+            again.add_done_callback(lambda done: _copy(done, answer))
 
 
 def _copy(done: Future[bytes], answer: Future[bytes]) -> None:

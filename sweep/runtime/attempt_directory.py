@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-WANDB_PARAMETERS = "wandb-parameters.yaml"  # in `temporary`, for `wandb.init`; each attempt with a program writes it
+WANDB_PARAMETERS = "wandb-parameters.yaml"  # in `temporary`, for `wandb.init`
 ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 _ATTEMPT = re.compile(r"([1-9][0-9]*)(-[0-9a-f]{8})?")  # the name of the folder of an attempt; group 1: its number
 

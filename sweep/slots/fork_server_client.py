@@ -131,6 +131,7 @@ class ForkServerClient:
         """Request a process that inherits these descriptors. Raises `OSError` when the fork server has exited."""
         if self._control is None:
             raise ConnectionResetError("the fork server has exited")
+        self.spare = None  # it becomes the process of the attempt
         socket.send_fds(self._control, [encode_request(ForkAttempt())], descriptors)
 
     def signal(self, number: int) -> None:

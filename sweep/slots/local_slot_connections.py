@@ -6,6 +6,8 @@ slots. A call that cannot be answered, since the connection has closed, fails: w
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import select
 import socket
 import struct
@@ -18,6 +20,7 @@ from podium.sweep.protocol.slot_process_messages import HELLO, Frames, frame
 _CREDENTIALS = struct.Struct("=iII")  # pid, uid and gid of a peer
 _READ_BYTES = 1 << 18
 _CLOSED = "the connection to the slot is closed"
+log = logging.getLogger("podium.slots")
 
 
 class LocalSlotConnection:
@@ -59,13 +62,15 @@ class LocalSlotConnection:
             self._wait_for(self._connection.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def _send_unsent(self) -> bool:
-        """Whether something remains. An error of the connection is found by the thread that reads it."""
+        """Whether something remains. After an error, the thread that reads finds the connection closed."""
         try:
             self._unsent = self._unsent[self._connection.send(self._unsent) :]
         except BlockingIOError:
             pass
         except OSError:
             self._unsent = b""
+            with contextlib.suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)  # part of a frame may be missing
         return bool(self._unsent)
 
     def handle(self, events: int) -> bool:
@@ -111,7 +116,11 @@ class LocalSlotConnections:
         self._lock = threading.Lock()  # of `_thread`
 
     def connect(self, path: str, pid: int) -> LocalSlotConnection:
-        """A connection to the slot that listens at `path`. Raises `OSError` if it cannot be reached or is no `pid`."""
+        """A connection to the slot that listens at `path`, whose process id is `pid`.
+
+        Raises `OSError` if it cannot be reached or another process listens there, and `RuntimeError` if no thread can
+        be started.
+        """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
@@ -120,22 +129,38 @@ class LocalSlotConnections:
             peer: int = _CREDENTIALS.unpack(credentials)[0]
             if peer != pid:
                 raise ConnectionRefusedError(f"process {peer} listens there, not {pid}")
+            self._start_thread()
+            slot = self._connections[connection.fileno()] = LocalSlotConnection(connection, self._epoll.modify)
+            try:
+                self._epoll.register(connection.fileno(), select.EPOLLIN)
+            except BaseException:
+                del self._connections[connection.fileno()]
+                raise
         except BaseException:
             connection.close()
             raise
-        slot = LocalSlotConnection(connection, self._epoll.modify)
-        self._connections[connection.fileno()] = slot
-        self._epoll.register(connection.fileno(), select.EPOLLIN)
+        return slot
+
+    def _start_thread(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._read, name="slot-answers", daemon=True)
-                self._thread.start()
-        return slot
+                thread = threading.Thread(target=self._read, name="slot-answers", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _read(self) -> None:
         while True:
             for descriptor, events in self._epoll.poll():
-                slot = self._connections[descriptor]
-                if not slot.handle(events):
-                    del self._connections[descriptor]  # before another connection can have its descriptor
+                slot = self._connections.get(descriptor)
+                if slot is not None and not self._is_open(slot, events):
+                    self._epoll.unregister(descriptor)  # a process that is being forked may have the descriptor, too
+                    del self._connections[descriptor]  # before another connection can have it
                     slot.close()
+
+    def _is_open(self, slot: LocalSlotConnection, events: int) -> bool:
+        """Whether the connection can still be used: any error closes it, and its calls go through the relay."""
+        try:
+            return slot.handle(events)
+        except Exception:
+            log.exception("a connection to a slot failed; its calls go through the slot relay")
+            return False

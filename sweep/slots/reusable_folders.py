@@ -7,13 +7,10 @@ that were removed meanwhile whenever it looks for a free one.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import stat
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-_EXECUTE = 0o111
 
 
 class ReusableFolders:
@@ -33,57 +30,47 @@ class ReusableFolders:
         name = path.name
         if name in self._kept:
             self._kept.remove(name)
-            try:
-                (self._folder / name).rename(path)
-            except OSError:  # something else is at `path`, or the kept folder is gone
-                pass
-            else:
-                return
-        path.mkdir(exist_ok=True)
-        self._new[name] = _Owned.of(os.lstat(path))
+            kept = self._folder / name
+            with contextlib.suppress(OSError):  # something else is at `path`, or the kept folder is gone
+                if _Owned.of(kept) == self._new[name]:
+                    kept.rename(path)
+                    return
+        with contextlib.suppress(FileExistsError):  # an attempt that is started again
+            path.mkdir()
+            self._new[name] = _Owned.of(path)
 
-    def keep(self, path: Path, files: Sequence[str] = ()) -> bool:
-        """Keep the folder at `path` for the next attempt if it is as new; returns whether it is kept, and moved away.
-
-        `files`: the names of files that it may have, which the next attempt overwrites.
-        """
+    def keep(self, path: Path) -> bool:
+        """Keep the folder at `path` for the next attempt if it is as new; returns whether it was moved away."""
         name = path.name
         try:
-            if not self._is_as_new(path, files):
+            if not self._is_as_new(path):
                 return False
             try:
                 path.rename(self._folder / name)
             except FileNotFoundError:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 path.rename(self._folder / name)
-        except OSError:  # `path` is gone, or a file system without attributes
+        except OSError:  # `path` is gone, or something is in its way
             return False
         self._kept.add(name)
         return True
 
-    def _is_as_new(self, path: Path, files: Sequence[str]) -> bool:
-        new = self._new.get(path.name)
-        if new is None or _Owned.of(os.lstat(path)) != new or os.listxattr(path, follow_symlinks=False):
+    def _is_as_new(self, path: Path) -> bool:
+        if _Owned.of(path) != self._new.get(path.name) or os.listxattr(path, follow_symlinks=False):
             return False
-        file = new._replace(mode=stat.S_IFREG | stat.S_IMODE(new.mode) & ~_EXECUTE)
         with os.scandir(path) as entries:
-            return all(
-                entry.name in files and _is_only_name(entry.stat(follow_symlinks=False), file) for entry in entries
-            )
+            return not any(entries)
 
 
 class _Owned(NamedTuple):
-    """The type, the permissions and the owner of a file or folder."""
+    """The type, the permissions and the owner of a folder."""
 
     mode: int
     user: int
     group: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> _Owned:
+    def of(cls, path: Path) -> _Owned:
+        """Those of a path, of the link itself if it is one. Raises `OSError`."""
+        status = os.lstat(path)
         return cls(status.st_mode, status.st_uid, status.st_gid)
-
-
-def _is_only_name(status: os.stat_result, new: _Owned) -> bool:
-    """Whether a file is as a new one, and has one name only."""
-    return _Owned.of(status) == new and status.st_nlink == 1

@@ -13,6 +13,7 @@ from the trial.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import os
@@ -384,7 +385,9 @@ class Slot:
         removed = list(unfinished(directory.root)) if assignment.rank == 0 else []
         if not self._reusable.keep(directory.work):
             removed.append(directory.work)
-        if not self._reusable.keep(directory.temporary, [WANDB_PARAMETERS]):
+        with contextlib.suppress(OSError):
+            (directory.temporary / WANDB_PARAMETERS).unlink()  # the only file of most attempts
+        if not self._reusable.keep(directory.temporary):
             removed.append(directory.temporary)
         removal = removal_steps(removed)
         if advance(removal):

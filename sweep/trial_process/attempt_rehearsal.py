@@ -7,6 +7,7 @@ would do so, in memory that is then copied: hundreds of the 1,500 pages that a t
 from __future__ import annotations
 
 import os
+import random
 import socket
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+from numpy import random as numpy_random
 
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_PACKET_BYTES
@@ -58,10 +61,24 @@ def rehearse() -> None:
     """Run the code of attempts, with a program of its own and without effect. Raises `OSError` if the disk is full."""
     before = tempfile.tempdir
     try:
-        with tempfile.TemporaryDirectory(prefix="podium-") as folder:
+        with tempfile.TemporaryDirectory(prefix="podium-") as folder, _same_draws():
             _rehearse_in(folder)
     finally:
         tempfile.tempdir = before  # not searched yet: forked processes may have another TMPDIR
+
+
+@contextmanager
+def _same_draws() -> Iterator[None]:
+    """Leave the generators of random numbers as they were: other forked processes do not seed them."""
+    import torch  # the template imports it after this module
+
+    python, numpy, of_torch = random.getstate(), numpy_random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        numpy_random.set_state(numpy)
+        torch.set_rng_state(of_torch)
 
 
 def _rehearse_in(folder: str) -> None:

@@ -18,6 +18,7 @@ import os
 import selectors
 import signal
 import socket
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -78,6 +79,7 @@ class ForkServer:
         self._child: int | None = None
         self._unreported: int | None = None  # an attempt that was started, as the slot does not know yet
         self._spare: _Spare | None = None
+        self._due_s = 0.0  # monotonic: when to report an attempt, and to fork the next process while it runs
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         os.set_blocking(wake_read, False)
@@ -93,8 +95,7 @@ class ForkServer:
         selector.register(self._wake_read, selectors.EVENT_READ)
         self._reply(ForkServerReady(os.getpid()))
         while True:
-            ready = selector.select(self._wait_s())
-            for key, _ in ready:
+            for key, _ in selector.select(self._wait_s()):
                 if key.fileobj is self._control:
                     if not self._handle_request():
                         kill_descendants()
@@ -102,19 +103,27 @@ class ForkServer:
                 else:
                     self._drain_wakeups()
             self._collect()
-            if self._spare is None and (self._child is None or not ready):
-                with contextlib.suppress(OSError):  # too many processes, or no memory: tried again
-                    spare = self._fork_spare()
-                    if self._child is not None and self._unreported is None:
-                        self._reply(SpareForked(spare.pid))
-            if not ready:
+            is_due = time.monotonic() >= self._due_s
+            if self._spare is None and (self._child is None or is_due):
+                self._try_fork()
+            if is_due:
                 self._reply(*self._start_of_attempt())
 
     def _wait_s(self) -> float | None:
         """How long to wait for requests and exits."""
-        if self._unreported is not None:
-            return SHORT_S
-        return None if self._spare is not None else RETRY_S
+        if self._unreported is None and self._spare is not None:
+            return None
+        return max(0.0, self._due_s - time.monotonic())
+
+    def _try_fork(self) -> None:
+        """Fork the process of the next attempt; if there are too many processes, or no memory, try again later."""
+        try:
+            spare = self._fork_spare()
+        except OSError:
+            self._due_s = time.monotonic() + RETRY_S
+            return
+        if self._child is not None and self._unreported is None:
+            self._reply(SpareForked(spare.pid))
 
     def fail(self, message: str) -> None:
         """Report that this fork server cannot be used."""
@@ -150,6 +159,7 @@ class ForkServer:
         os.close(log)
         fail_point("fork-server.after-fork")
         self._child = self._unreported = spare.pid
+        self._due_s = time.monotonic() + SHORT_S
 
     def _start_of_attempt(self) -> list[ForkServerReply]:
         """The report of a started attempt, with the process of the next one; [] if it has been reported."""

@@ -33,19 +33,12 @@ _OFFLINE = {
 def wandb_variables(params: Params, folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of one trial, without those that `environment` sets; writes the parameter file to `folder`."""
     file = folder / WANDB_PARAMETERS
-    _overwrite(file, parameter_file(params))
+    file.write_text(parameter_file(params))
     wanted = {} if environment.get(MODE) else {**_OFFLINE, "WANDB_DIR": str(folder)}
     return {
         **{name: environment.get(name) or value for name, value in wanted.items()},
         "WANDB_SWEEP_PARAM_PATH": str(file),
     }
-
-
-def _overwrite(path: Path, content: str) -> None:
-    """Write a file that an earlier attempt may have left. Not truncated first: ext4 then writes to the disk at once."""
-    with open(path, "w", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o666)) as file:
-        file.write(content)
-        file.truncate()
 
 
 def with_hook(environment: Mapping[str, str]) -> dict[str, str]:

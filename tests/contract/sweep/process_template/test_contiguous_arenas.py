@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 COUNT = 12
 MIB = 1 << 20
 HUGE_PAGE_BYTES = 2 * MIB
@@ -45,8 +47,11 @@ def run(*left_bytes: int) -> Any:
 
     `left_bytes`: of the address space, if that is limited.
     """
-    command = [sys.executable, "-c", _PROGRAM, *map(str, left_bytes)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return _result_of([sys.executable, "-c", _PROGRAM, *map(str, left_bytes)])
+
+
+def _result_of(command: list[str]) -> Any:
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60).stdout)
 
 
 def total(mappings: list[Any], permissions: str) -> int:
@@ -67,4 +72,14 @@ def test_arenas_are_one_mapping_which_later_objects_fill() -> None:
 def test_limited_address_space_is_an_error_that_takes_no_memory() -> None:
     before, mapped, _, error = run(3 * MIB // 2)
     assert "Cannot allocate memory" in error
+    assert total(mapped, "rw-p") - total(before, "rw-p") < MIB
+
+
+def test_kernel_that_maps_upwards_is_an_error() -> None:
+    upwards = ["setarch", "--addr-compat-layout"]
+    try:
+        before, mapped, _, error = _result_of([*upwards, sys.executable, "-c", _PROGRAM])
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        pytest.skip("this machine has no setarch, or does not permit it")
+    assert "not below each other" in error
     assert total(mapped, "rw-p") - total(before, "rw-p") < MIB

@@ -221,12 +221,26 @@ class Reference:
         return future
 
 
-@pytest.mark.parametrize("answer", [encode_result(b"[]"), ActorDiedError()])
+class Disconnected:
+    """A call that Ray does not take any more."""
+
+    def future(self) -> Future[bytes]:
+        raise RuntimeError("Ray is not connected")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Reference(encode_result(b"[]")), b"[]"),
+        (Reference(ActorDiedError()), ActorDiedError),
+        (Disconnected(), RuntimeError),
+    ],
+)
 def test_slot_of_this_machine_is_called_over_its_socket_until_that_closes(
-    fake_ray: FakeRay, slots: RelayPerNode, tmp_path: Path, answer: bytes | Exception
+    fake_ray: FakeRay, slots: RelayPerNode, tmp_path: Path, answer: Reference | Disconnected, expected: object
 ) -> None:
     relay = FakeRelay({NAME: 7})
-    relay.answer = Reference(answer)
+    relay.answer = answer
     slot = found(fake_ray, slots, relay)
     assert slot is not None
     with socket.socket(socket.AF_UNIX) as listening:
@@ -243,11 +257,11 @@ def test_slot_of_this_machine_is_called_over_its_socket_until_that_closes(
         waiting = direct.exchange(EXCHANGE).future()
         assert relay.called == []
     for again in (waiting, direct.exchange(EXCHANGE).future()):  # the call that waits, and the next one
-        if isinstance(answer, Exception):
-            with pytest.raises(ActorDiedError):
-                again.result(WAIT_S)
-        else:
-            assert direct.read(again.result(WAIT_S)) == b"[]"
+        try:
+            found_again: object = direct.read(again.result(WAIT_S))
+        except Exception as error:
+            found_again = type(error)
+        assert found_again == expected
     assert relay.called == [("call", encode_pid(os.getpid()) + EXCHANGE.encode())] * 2
     direct.kill(8)
     assert relay.called[-1] == ("kill", os.getpid(), 8)

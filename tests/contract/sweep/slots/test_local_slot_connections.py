@@ -96,6 +96,17 @@ def test_calls_fail_when_the_slot_has_ended(slot: FakeSlot) -> None:
     assert answer.result(WAIT_S) == b"C"
 
 
+def test_slot_that_breaks_the_protocol_loses_its_connection_alone(slot: FakeSlot, tmp_path: Path) -> None:
+    connections, other = LocalSlotConnections(), FakeSlot(tmp_path / "other")
+    broken, works = slot.connected(connections).call(b"a"), other.connected(connections).call(b"b")
+    slot.answer(slot.next_call()[0] + 1, b"A")
+    with pytest.raises(ConnectionError):
+        broken.result(WAIT_S)
+    other.answer(other.next_call()[0], b"B")
+    assert works.result(WAIT_S) == b"B"
+    other.close()
+
+
 def test_slot_that_does_not_read_blocks_no_caller_and_gets_all_calls_in_order(slot: FakeSlot) -> None:
     client = slot.connected(LocalSlotConnections())
     bodies = [bytes([number]) * 200_000 for number in range(40)]  # more than a socket holds

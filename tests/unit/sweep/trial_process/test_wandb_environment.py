@@ -9,7 +9,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.runtime.attempt_directory import WANDB_PARAMETERS
 from podium.sweep.trial_process.wandb_environment import HOOK_FOLDER, parameter_file, wandb_variables, with_hook
 from podium.sweep.values.attempt_assignment import Params
 
@@ -47,9 +46,3 @@ def test_run_is_offline_unless_user_sets_mode(tmp_path: Path) -> None:
 def test_hook_is_first_on_the_path() -> None:
     assert with_hook({"A": "1"}) == {"A": "1", "PYTHONPATH": str(HOOK_FOLDER)}
     assert with_hook({"PYTHONPATH": "/mine"})["PYTHONPATH"] == os.pathsep.join([str(HOOK_FOLDER), "/mine"])
-
-
-def test_longer_file_of_an_earlier_attempt_is_overwritten(tmp_path: Path) -> None:
-    wandb_variables({"x": 0.5, "name": "a" * 100}, tmp_path, {})
-    wandb_variables({"x": 0.25}, tmp_path, {})
-    assert (tmp_path / WANDB_PARAMETERS).read_text() == parameter_file({"x": 0.25})
