@@ -222,7 +222,7 @@ class Reference:
 
 
 class Disconnected:
-    """A call that Ray does not take any more."""
+    """A call that Ray refuses."""
 
     def future(self) -> Future[bytes]:
         raise RuntimeError("Ray is not connected")
