@@ -9,7 +9,7 @@ import importlib
 import logging
 
 from podium.sweep.process_template import contiguous_arenas
-from podium.sweep.runtime import huge_page_collapse
+from podium.sweep.runtime import code_page_release, huge_page_collapse
 from podium.sweep.runtime.fork_without_hooks import count_threads
 from podium.sweep.runtime.garbage_collection import without_collection
 
@@ -57,6 +57,7 @@ def import_first() -> None:
         rehearse_attempts()
     check_fork()
     huge_page_collapse.collapse_memory()
+    code_page_release.release_code_pages()
 
 
 def import_rest() -> None:
@@ -72,6 +73,7 @@ def import_rest() -> None:
         rehearse_attempts(again=True)
     check_fork()
     huge_page_collapse.collapse_memory()
+    code_page_release.release_code_pages()
 
 
 def check_fork() -> None:

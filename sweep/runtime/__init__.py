@@ -12,6 +12,7 @@ Modules:
     clock                              A clock interface that tests can replace
     cluster_certificates               Makes the certificates of a cluster: of the port for nodes, and of Ray with
                                        `--ray-tls`
+    code_page_release                  Unmaps the pages of libraries' code that a process has executed
     component_startup_and_heartbeats   Startup, readiness, heartbeats and wake-ups, common to all components of the
                                        service
     component_status_reader            Reads the state of the service's components from the file that `serve` writes
