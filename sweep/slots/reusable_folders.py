@@ -35,8 +35,12 @@ class ReusableFolders:
                 if _Owned.of(kept) == self._new[name]:
                     kept.rename(path)
                     return
-        with contextlib.suppress(FileExistsError):  # an attempt that is started again
+        try:
             path.mkdir()
+        except FileExistsError:
+            if not path.is_dir():
+                raise
+        else:  # otherwise an attempt is started again, and its folder may have been changed
             self._new[name] = _Owned.of(path)
 
     def keep(self, path: Path) -> bool:

@@ -105,3 +105,10 @@ def test_next_slot_keeps_folders_where_an_earlier_one_has_left_some(tmp_path: Pa
         folders.place(second)
         assert second.stat().st_ino == inode
         assert folders.keep(second)
+
+
+def test_file_in_the_place_of_a_folder_is_an_error(folders: ReusableFolders, tmp_path: Path) -> None:
+    path = attempt(tmp_path, 1)
+    path.write_text("1")
+    with pytest.raises(FileExistsError):
+        folders.place(path)
