@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from podium.db.schema.replaced_file_check import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
-from podium.db.schema.transaction_observer import OnProgress, report_progress
+from podium.db.schema.transaction_observer import OnProgress, report_part, report_progress
 from podium.sweep.runtime.fail_points import commit_point, fail_point
 from podium.sweep.values.errors import DatabaseError
 
@@ -109,6 +109,7 @@ class SqliteDatabase:
         self._normal = self._engine("NORMAL", writes=True)
         self._readers = self._engine("NORMAL", writes=False)
         self._write_lock = threading.Lock()
+        self._writers: dict[Engine, Connection] = {}  # not in use
         self._watch = FileWatch(path)
 
     @contextmanager
@@ -122,13 +123,27 @@ class SqliteDatabase:
         if not self._write_lock.acquire(timeout=self._busy_s):
             raise DatabaseError(f"cannot write to {self.path}: too many writers waiting; nothing was written, retry")
         try:
-            with self._explained("write to"), engine.begin() as connection:
+            with self._explained("write to"), self._transaction(engine) as connection:
                 self._watch.check()
                 yield connection
                 fail_point(commit_point("before"))
             fail_point(commit_point("after"))
         finally:
             self._write_lock.release()
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        """A transaction on a connection that stays open until one fails: SQLAlchemy takes long to open one."""
+        writers = self._writers
+        connection = writers.pop(engine, None) or engine.connect()
+        try:
+            with connection.begin():
+                yield connection
+            report_part(connection.connection.info)  # the end of the commit
+        except BaseException:
+            connection.close()
+            raise
+        writers[engine] = connection
 
     def write_unordered(self) -> AbstractContextManager[Connection]:
         """See `Database`: SQLite has one writer."""
@@ -155,6 +170,9 @@ class SqliteDatabase:
         self._watch = FileWatch(self.path)
 
     def _close_connections(self) -> None:
+        writers, self._writers = self._writers, {}  # one in use returns to the old ones
+        for connection in writers.values():
+            connection.close()
         for engine in (self._readers, self._normal, self._full):
             engine.dispose()
 
@@ -198,7 +216,11 @@ class SqliteDatabase:
 
         @event.listens_for(engine, "begin")
         def on_begin(connection: Connection) -> None:
-            connection.exec_driver_sql(begin)
+            pooled = connection.connection
+            driver: Any = pooled.driver_connection
+            report_part(pooled.info)  # it may wait for another process
+            driver.execute(begin)
+            report_part(pooled.info)
 
         if self._on_progress is not None:
             report_progress(engine, self._on_progress)

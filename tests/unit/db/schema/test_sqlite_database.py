@@ -46,6 +46,35 @@ def test_only_durable_writes_wait_for_the_disk(database: SqliteDatabase, durable
     assert _kinds(database) == ["written"]
 
 
+def test_connection_of_writes_stays_open_until_one_fails(database: SqliteDatabase) -> None:
+    with database.write() as first:
+        event_outbox.add(first, [NewEvent(1.0, "first")])
+    with database.write() as second, database.read():
+        event_outbox.add(second, [NewEvent(2.0, "second")])
+    assert second is first
+    with contextlib.suppress(ZeroDivisionError), database.write() as third:
+        event_outbox.add(third, [NewEvent(3.0, "third")])
+        raise ZeroDivisionError
+    assert third is first and third.closed, "nothing of a failed transaction is left in the next one"
+    with database.write() as fourth:
+        event_outbox.add(fourth, [NewEvent(4.0, "fourth")])
+    assert fourth is not first
+    database.close()
+    assert fourth.closed
+    assert _kinds(database) == ["first", "second", "fourth"]
+
+
+def test_write_during_which_connections_are_closed_does_not_affect_the_next(database: SqliteDatabase) -> None:
+    with database.write() as first:
+        event_outbox.add(first, [NewEvent(1.0, "first")])
+    with contextlib.suppress(DatabaseError), database.write():
+        database.close()  # as a reader in another thread does that has found damage
+    with database.write() as third:
+        event_outbox.add(third, [NewEvent(3.0, "third")])
+    assert third is not first
+    assert _kinds(database) == ["first", "third"]
+
+
 def test_write_ahead_log_is_used_only_with_a_correct_sqlite(database: SqliteDatabase) -> None:
     safe = sqlite_module().sqlite_version_info >= (3, 51, 3)
     assert database.journal_mode == ("WAL" if safe else "DELETE")
