@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from podium.sweep.protocol.trial_messages import FinalUsage
 from podium.sweep.runtime import attempt_resource_usage
@@ -58,8 +59,6 @@ class UsageWatch:
         self._events = events
         self._emit = emit
         self._allowed = math.inf if (mb := assignment.limits.memory_mb) is None else int(mb * _MB)
-        self._machine = machine_memory_bytes()
-        self._limit = int(min(self._allowed, self._machine))
         is_script = assignment.program.get("command") is not None  # its process does not report its own peak
         self._calm_s = SAMPLE_S if math.isinf(self._allowed) and not is_script else _OFTEN_S
         self._meter = limits.meter(assignment.sweep_id)
@@ -124,6 +123,16 @@ class UsageWatch:
         elif peak > self._peak:
             self._highest = peak
             self._add(self._before, now_s)
+
+    @cached_property
+    def _machine(self) -> int:
+        """The memory of the machine, in bytes; read for the first sample, which short attempts do not have."""
+        return machine_memory_bytes()
+
+    @property
+    def _limit(self) -> int:
+        """What the attempt can use, in bytes."""
+        return int(min(self._allowed, self._machine))
 
     def _has_grown(self, used: int, now_s: float) -> bool:
         """Whether memory grows so fast that a sample per second would miss the last part before the limit."""

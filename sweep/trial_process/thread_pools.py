@@ -14,7 +14,8 @@ def set_thread_pools(threads: int) -> None:
     """
     import torch  # already imported by the fork server: this only binds the name
 
-    torch.set_num_threads(threads)
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
     with contextlib.suppress(RuntimeError):  # a package of `program.preload` has set it
         torch.set_num_interop_threads(threads)
 

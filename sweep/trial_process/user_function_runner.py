@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from podium.sweep.trial_process.number_conversion import STEPS, named_step, number_of
@@ -103,6 +103,11 @@ def check_one_argument(function: Callable[..., Any], name: str, called: str) -> 
 
     Raises `UserCodeError` unless the function can be called with one argument, named `called` in the message.
     """
+    if isinstance(function, FunctionType) and not vars(function):  # nothing declares another signature
+        code = function.__code__
+        needed_count = code.co_argcount - len(function.__defaults__ or ())
+        if code.co_argcount and needed_count <= 1 and not code.co_kwonlyargcount:
+            return code.co_varnames[0]  # without `inspect`, a tenth of the time until the function is called
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):  # for example, written in C
