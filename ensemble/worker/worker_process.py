@@ -25,6 +25,7 @@ from podium.ensemble.worker.inference_server import WorkerServer
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.plan_selection import BACKGROUND_WARM_S
 from podium.ensemble.worker.state_reporter import ReportServer
+from podium.sweep.runtime import forked_process_logging
 from podium.sweep.values.errors import EnsembleError
 
 log = logging.getLogger("podium.worker")
@@ -41,9 +42,8 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
     listening, output = descriptors
     forked_process_setup.set_up("podium-member", output, owner)
     assignment = WorkerAssignment.from_json(arguments[0])
-    logging.basicConfig(
-        level=logging.INFO, format=f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s", force=True
-    )
+    pattern = f"%(asctime)s %(levelname)s {assignment.name} %(name)s: %(message)s"
+    forked_process_logging.log_to(forked_process_logging.handler_of(pattern))
     reports = ReportServer(
         socket.socket(fileno=listening), WorkerReport(Phase.WARMING, os.getpid()), on_unwanted=lambda: os._exit(0),
         silence_s=assignment.host_silence_s,

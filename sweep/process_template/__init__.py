@@ -4,6 +4,8 @@
 
 Modules:
     contiguous_arenas        Has Python's allocator map its memory in one piece, before the imports need it
+    free_memory_filling      Takes the free memory between the objects of the imports, so that later objects are close
+                             together
     rest_import_schedule     Decides when the rest of the imports takes place: when attempts need it
     template_forked_process  A process that the process template forks on request
     template_imports         Imports what forked processes share, torch above all

@@ -46,8 +46,10 @@ from podium.sweep.protocol.process_template_messages import (
     decode_request,
     encode_reply,
 )
+from podium.sweep.runtime.fork_without_hooks import fork_without_hooks
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants, kill_orphans, reap
+from podium.sweep.runtime.signal_handlers import DEFAULT, raise_keyboard_interrupt, set_signal_handler
 
 RAY_WORKERS = "podium.sweep.ray_cluster.ray_worker_template"
 MAX_DESCRIPTORS = 8
@@ -134,14 +136,15 @@ class Template:
         self._fork(request, descriptors, client)
 
     def _fork(self, request: ForkProcess, descriptors: list[int], client: socket.socket) -> None:
+        arguments, changes = list(request.arguments), _changes_to(request.environment)
         try:
-            pid = os.fork()
+            pid = fork_without_hooks() if request.entry == template_imports.FORK_SERVER else os.fork()
         except OSError:  # no memory, or too many processes; the client sees the end of its connection
             log.exception("cannot fork a process for %s", request.entry)
             pid = -1
         if pid == 0:
             client.close()
-            self._become(request.entry, list(request.arguments), descriptors, request.environment)
+            self._become(request.entry, arguments, descriptors, changes)
         close_all(descriptors)
         if pid < 0:
             client.close()
@@ -179,7 +182,7 @@ class Template:
         if pid == 0:
             workers = self._workers.detach()
             die_with_parent(parent)
-            self._become(RAY_WORKERS, [], [workers, os.dup(self._worker_pids_write)], dict(os.environ))
+            self._become(RAY_WORKERS, [], [workers, os.dup(self._worker_pids_write)], {})
         self._worker_template = pid
         return True
 
@@ -259,17 +262,21 @@ class Template:
     # In the forked process.
 
     def _become(
-        self, entry: str, arguments: list[str], descriptors: list[int], environment: Mapping[str, str]
+        self, entry: str, arguments: list[str], descriptors: list[int], changes: Mapping[str, str | None]
     ) -> NoReturn:
+        """Run the entry. `changes`: of the environment; to set all variables would copy memory."""
         status = 70
         try:
             os.setsid()  # a signal to the group of one process must not reach the others
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            set_signal_handler(signal.SIGCHLD, DEFAULT)
+            set_signal_handler(signal.SIGINT, raise_keyboard_interrupt)
             self._close()
-            os.environ.clear()
-            os.environ.update(environment)
+            for name, value in changes.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
             random.seed()  # otherwise all forked processes would draw the same numbers
             status = importlib.import_module(entry).run_forked(arguments, descriptors, self._owner)
         except Exception:  # noqa: BLE001 - the last handler of this process
@@ -289,6 +296,13 @@ class Template:
             self._workers.close()
         for descriptor in (self._wake_read, self._wake_write, self._worker_pids_read, self._worker_pids_write):
             os.close(descriptor)
+
+
+def _changes_to(environment: Mapping[str, str]) -> dict[str, str | None]:
+    """The variables of this process that differ there, or do not exist there."""
+    changes: dict[str, str | None] = dict.fromkeys(name for name in os.environ if name not in environment)
+    changes.update({name: value for name, value in environment.items() if os.environ.get(name) != value})
+    return changes
 
 
 def _receive(client: socket.socket) -> tuple[ForkProcess, list[int]]:

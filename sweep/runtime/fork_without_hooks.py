@@ -1,4 +1,4 @@
-"""Forks this process without Python's fork hooks, and counts its threads before; fork server and `podium serve`.
+"""Forks this process without Python's fork hooks, and counts its threads before; processes that fork.
 
 `os.fork` calls the hooks that modules have registered with `os.register_at_fork`. Those of logging and threading
 replace locks that another thread may have held, and that of random draws a new seed. A process with one thread holds

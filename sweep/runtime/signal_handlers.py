@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 DEFAULT = _signal.SIG_DFL
+IGNORE = _signal.SIG_IGN
 raise_keyboard_interrupt = _signal.default_int_handler
 
 
 def set_signal_handler(number: int, handler: Callable[..., Any] | int) -> None:
-    """As `signal.signal`, without a result. `handler`: a function, or `DEFAULT`."""
+    """As `signal.signal`, without a result. `handler`: a function, `DEFAULT` or `IGNORE`."""
     _signal.signal(number, handler)

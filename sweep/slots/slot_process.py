@@ -29,6 +29,7 @@ from podium.sweep.protocol.slot_process_messages import (
     encode_result,
     frame,
 )
+from podium.sweep.runtime import forked_process_logging
 from podium.sweep.runtime.process_title import name_process
 from podium.sweep.slots.placed_slot import PlacedSlot
 from podium.sweep.slots.slot import Slot
@@ -43,9 +44,8 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
     name_process(SLOT_PROCESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     identity = SlotIdentity.from_json(arguments[0])
-    logging.basicConfig(
-        level=logging.INFO, format=f"%(asctime)s %(levelname)s slot {identity.name} %(name)s: %(message)s", force=True
-    )
+    pattern = f"%(asctime)s %(levelname)s slot {identity.name} %(name)s: %(message)s"
+    forked_process_logging.log_to(forked_process_logging.handler_of(pattern))
     uvloop.run(_run(identity, socket.socket(fileno=descriptors[0])))
     return 1  # not reached
 

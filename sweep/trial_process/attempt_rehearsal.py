@@ -27,6 +27,7 @@ from podium.sweep.trial_process.attempt_runner import (
     MEASURED_S,
     check_device,
     load_program,
+    open_streams,
     outcome_of,
     seed_generators,
     send_usage,
@@ -85,6 +86,7 @@ def _rehearse_in(folder: str) -> None:
     code = Path(folder, "code")
     code.mkdir()
     (code / f"{_MODULE}.py").write_text(_PROGRAM)
+    open_streams()
     assignment = Assignment(
         sweep_id=0, trial_id=0, number=0, attempt=1, params={"x": 0.0}, seed=0, metric="value",
         program={"function": f"{_MODULE}:objective"}, split={}, directory=folder, code=str(code), data_cache=folder,

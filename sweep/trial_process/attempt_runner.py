@@ -20,12 +20,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from podium.sweep.protocol.message_codec import DeviceView
 from podium.sweep.protocol.message_limits import MAX_IMPORTS
 from podium.sweep.protocol.trial_messages import AttemptGreeting, FinalUsage
-from podium.sweep.runtime import attempt_resource_usage, disk_full_cause
+from podium.sweep.runtime import attempt_resource_usage, disk_full_cause, forked_process_logging
 from podium.sweep.runtime.attempt_directory import AttemptDirectory
 from podium.sweep.runtime.cuda_devices import MIG
 from podium.sweep.runtime.fail_points import fail_point
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 
 MEASURED_S = 0.2  # a little less than the time of the first sample
+_streams: list[TextIO] = []
+_log_handler = forked_process_logging.handler_of(logging.BASIC_FORMAT)
 
 
 class _Terminated(BaseException):
@@ -254,26 +256,36 @@ def _on_sigterm(*_: object) -> NoReturn:
     raise _Terminated
 
 
-def prepare() -> None:
-    """Do once what every attempt would do again; called by the fork server, before it forks.
+def open_streams() -> None:
+    """Open the standard streams of attempts, once; called by the process template.
 
-    Whether a stream can seek is determined when it is opened, so the standard streams are opened on a pipe, as attempts
-    have one.
+    Whether a stream can seek is determined when it is opened, so they are opened on a pipe, as attempts have one.
     """
+    if _streams:
+        return
     reading, writing = os.pipe()
-    own = [os.dup(number) for number in (1, 2)]
+    own = [os.dup(number) for number in (0, 1, 2)]
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (writing, 1), (writing, 2)):
         os.dup2(source, target)
-    sys.stdin = open(0)  # noqa: SIM115 - lives as long as the process
-    sys.stdout = open(1, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-    for source, target in zip(own, (1, 2), strict=True):
+    _streams.append(os.fdopen(0, closefd=False))
+    _streams.extend(os.fdopen(number, "w", buffering=1, errors="backslashreplace", closefd=False) for number in (1, 2))
+    for source, target in zip(own, (0, 1, 2), strict=True):
         os.dup2(source, target)
     for descriptor in (reading, writing, null, *own):
         os.close(descriptor)
+
+
+def prepare() -> None:
+    """Do once what every attempt would do again; called by the fork server, before it forks."""
+    open_streams()
+    sys.stdin, sys.stdout, sys.stderr = _streams
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     faulthandler.enable()
-    logging.basicConfig(level=logging.INFO, force=True)
+    _log_handler.setStream(sys.stderr)
+    forked_process_logging.log_to(_log_handler)
 
 
 def _set_up_process(assignment: Assignment, log: int) -> None:

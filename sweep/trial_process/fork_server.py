@@ -47,7 +47,7 @@ from podium.sweep.runtime.process_trees import (
     reap,
 )
 from podium.sweep.runtime.session_cpu_weight import lower_priority_of_session
-from podium.sweep.runtime.signal_handlers import DEFAULT, raise_keyboard_interrupt, set_signal_handler
+from podium.sweep.runtime.signal_handlers import DEFAULT, IGNORE, raise_keyboard_interrupt, set_signal_handler
 from podium.sweep.trial_process import attempt_runner
 from podium.sweep.values.errors import UserCodeError
 
@@ -85,8 +85,8 @@ class ForkServer:
         os.set_blocking(wake_read, False)
         self._wake_read = wake_read
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        set_signal_handler(signal.SIGCHLD, lambda *_: None)
+        set_signal_handler(signal.SIGINT, IGNORE)
 
     def serve(self) -> None:
         """Serve until the slot closes its end; then kill every process below this one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import gc
 import os
 import random
 import sys
@@ -24,6 +25,7 @@ from podium.sweep.values.states import TrialState
 
 def _state() -> tuple[Any, ...]:
     """The state of this process that user code could see."""
+    gc.collect()  # of earlier tests, whose descriptors it closes
     return (
         list(sys.meta_path),
         list(sys.path),
