@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError as SqlError
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from podium.db.schema.replaced_file_check import FileWatch
 from podium.db.schema.sqlite_errors import UNCERTAIN, code_of, refusal
@@ -109,7 +109,7 @@ class SqliteDatabase:
         self._normal = self._engine("NORMAL", writes=True)
         self._readers = self._engine("NORMAL", writes=False)
         self._write_lock = threading.Lock()
-        self._writers: dict[Engine, Connection] = {}  # not in use
+        self._writers: dict[Pool, Connection] = {}  # between transactions, one per engine
         self._watch = FileWatch(path)
 
     @contextmanager
@@ -134,8 +134,8 @@ class SqliteDatabase:
     @contextmanager
     def _transaction(self, engine: Engine) -> Iterator[Connection]:
         """A transaction on a connection that stays open until one fails: SQLAlchemy takes long to open one."""
-        writers = self._writers
-        connection = writers.pop(engine, None) or engine.connect()
+        pool = engine.pool  # replaced when all connections are closed
+        connection = self._writers.pop(pool, None) or engine.connect()
         try:
             with connection.begin():
                 yield connection
@@ -143,7 +143,10 @@ class SqliteDatabase:
         except BaseException:
             connection.close()
             raise
-        writers[engine] = connection
+        if engine.pool is pool:
+            self._writers[pool] = connection
+        else:
+            connection.close()
 
     def write_unordered(self) -> AbstractContextManager[Connection]:
         """See `Database`: SQLite has one writer."""
@@ -170,9 +173,9 @@ class SqliteDatabase:
         self._watch = FileWatch(self.path)
 
     def _close_connections(self) -> None:
-        writers, self._writers = self._writers, {}  # one in use returns to the old ones
-        for connection in writers.values():
-            connection.close()
+        for pool in list(self._writers):
+            if (connection := self._writers.pop(pool, None)) is not None:
+                connection.close()
         for engine in (self._readers, self._normal, self._full):
             engine.dispose()
 

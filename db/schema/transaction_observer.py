@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 OnProgress = Callable[[], None]  # in the thread of the transaction
 
 # Each part waits for one thing only: a connection, a lock, a statement, or the disk of a commit. `report_part` reports
-# SQLite's BEGIN, and the end of a commit whose connection stays open.
+# what SQLAlchemy does not see: statements of the driver, SQLite's BEGIN, and the end of its commits.
 _PARTS = ("connect", "checkout", "before_cursor_execute", "after_cursor_execute", "commit", "checkin")
 _ON_PROGRESS = "podium.on_progress"  # in the information about a connection
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from collections import deque
 from collections.abc import Callable
 
 _ALIGNMENT = 16  # of Python's allocator, which has a list of free blocks for each multiple
@@ -15,49 +16,69 @@ _MAX_BLOCK = 512
 _BYTES_HEADER = 33  # of a `bytes` object, with the zero at its end
 _POOL_BYTES, _POOL_HEADER = 16 << 10, 48  # blocks of one size
 _ARENA_POOLS = 64
-_MAX_POOLS = 8 * _ARENA_POOLS  # more are not free
+_MAX_POOLS = 8 * _ARENA_POOLS  # 8 MiB
+_MAX_ROUNDS = 16  # of a size, with two pools each
 _kept: list[object] = []
 
 
 def fill_free_memory() -> None:
-    """Take the free blocks of Python's allocator, which are not returned."""
+    """Take the free blocks of Python's allocator, which are not returned; nothing if that is another one.
+
+    Raises `MemoryError`.
+    """
     gc.collect()  # returns the objects that the interpreter keeps for reuse
-    _fill_pools()
+    taken: list[object] = []
+    if not _fill_pools(taken):
+        return
     for _ in range(2):  # the first time also uses free blocks for its own objects, which it returns
-        for size in range(_ALIGNMENT, _MAX_BLOCK + 1, _ALIGNMENT):
-            _fill_blocks(size)
+        if not all(_fill_blocks(size, taken) for size in range(_ALIGNMENT, _MAX_BLOCK + 1, _ALIGNMENT)):
+            return
         gc.collect()
+    _kept.extend(taken)
 
 
-def _fill_pools() -> None:
-    """Create objects until there is no free pool, and they have filled an arena that had no others."""
+def _fill_pools(taken: list[object]) -> bool:
+    """Create objects until there is no free pool, and they have filled an arena that had no others, which is rare with
+    an allocator that has no pools. Returns whether they have.
+    """
     create = _creator(_MAX_BLOCK)
-    blocks = (_POOL_BYTES - _POOL_HEADER) // _MAX_BLOCK
+    blocks = _blocks(_MAX_BLOCK)
     last = adjacent = 0
     for _ in range(_MAX_POOLS):
-        objects: list[object] = [None] * blocks  # in one piece
-        for index in range(blocks):
-            objects[index] = create()
-        _kept.extend(objects)
+        objects = _created(create, blocks)
+        taken.extend(objects)
+        if _longest_run(objects, _MAX_BLOCK) < blocks // 2:  # no pool, or one with others
+            adjacent = 0
+            continue
         pool = id(objects[-1]) // _POOL_BYTES
         adjacent = adjacent + 1 if pool == last + 1 else 0
         if adjacent == _ARENA_POOLS - 2:
-            return
+            return True
         last = pool
+    return False
 
 
-def _fill_blocks(size: int) -> None:
-    """Create objects until they have filled a pool that had no others."""
+def _fill_blocks(size: int, taken: list[object]) -> bool:
+    """Create objects until they have filled a pool that had no others; whether they have."""
     create = _creator(size)
-    blocks = (_POOL_BYTES - _POOL_HEADER) // size
-    for _ in range(_MAX_POOLS):
-        objects: list[object] = [None] * (2 * blocks)  # in one piece
-        for index in range(len(objects)):
-            objects[index] = create()
+    blocks = _blocks(size)
+    for _ in range(_MAX_ROUNDS):
+        objects = _created(create, 2 * blocks)
         if _longest_run(objects, size) >= blocks:
-            _kept.extend(objects[:-blocks])
-            return
-        _kept.extend(objects)
+            taken.extend(objects[:-blocks])
+            return True
+        taken.extend(objects)
+    return False
+
+
+def _blocks(size: int) -> int:
+    """The number of blocks in a pool."""
+    return (_POOL_BYTES - _POOL_HEADER) // size
+
+
+def _created(create: Callable[[], object], count: int) -> list[object]:
+    """This number of objects, and nothing in between: no index, and no part of a list that grows."""
+    return [*deque(create() for _ in itertools.repeat(None, count))]  # a deque consists of large blocks
 
 
 def _longest_run(objects: list[object], size: int) -> int:
@@ -70,10 +91,10 @@ def _longest_run(objects: list[object], size: int) -> int:
 
 
 def _creator(size: int) -> Callable[[], object]:
-    """A function that creates an object of a size, without memory of other sizes."""
+    """A function that creates an object of a size."""
     if size == _ALIGNMENT:
         return object
     if size == 2 * _ALIGNMENT:
-        return itertools.count(1 << 30).__next__  # integers of 28 bytes
+        return itertools.count(1 << 30).__next__  # integers of two digits
     length = size - _BYTES_HEADER
     return lambda: bytes(length)

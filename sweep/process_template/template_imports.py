@@ -55,6 +55,7 @@ def import_first() -> None:
             importlib.import_module(name)
         torch.manual_seed(0)
         torch.zeros(1).add_(1)
+        torch.set_num_threads(1)  # for trials with one thread, and all that they start
         forked_process_logging.set_level()
         rehearse_attempts()
     check_fork()
@@ -78,11 +79,14 @@ def import_rest() -> None:
 
 def _arrange_memory() -> None:
     """Have forked processes share as much memory as possible, in page tables that are quick to copy."""
-    # A lookup that replaces a cached name counts references to both: an empty cache has names of the lookups only.
-    sys._clear_type_cache()
+    # To replace a cached name would write to the reference count of the old one; empty entries avoid that.
+    getattr(sys, "_clear_type_cache", lambda: None)()
     huge_page_collapse.collapse_memory()
     code_page_release.release_code_pages()
-    free_memory_filling.fill_free_memory()
+    try:
+        free_memory_filling.fill_free_memory()
+    except MemoryError as error:
+        log.info("cannot take the free memory between objects, so forked processes copy more: %s", error)
 
 
 def check_fork() -> None:

@@ -56,6 +56,7 @@ MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept
 EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
+Changes = Mapping[str, str | None]  # of an environment; None removes a variable
 WORKER_PID = struct.Struct("=i")  # as the template of Ray's workers reports the processes that it has forked
 log = logging.getLogger("podium.template")
 
@@ -129,17 +130,17 @@ class Template:
             time.sleep(PAUSE_S)
             return
         try:
-            request, descriptors = _receive(client)
-        except (OSError, ValueError, KeyError, TypeError):
+            request, changes, descriptors = _receive(client)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             client.close()
             return
-        self._fork(request, descriptors, client)
+        self._fork(request, changes, descriptors, client)
 
-    def _fork(self, request: ForkProcess, descriptors: list[int], client: socket.socket) -> None:
-        arguments, changes = list(request.arguments), _changes_to(request.environment)
+    def _fork(self, request: ForkProcess, changes: Changes, descriptors: list[int], client: socket.socket) -> None:
+        arguments = list(request.arguments)
         try:
             pid = fork_without_hooks() if request.entry == template_imports.FORK_SERVER else os.fork()
-        except OSError:  # no memory, or too many processes; the client sees the end of its connection
+        except (OSError, RuntimeError):  # for example, no memory; the client sees the end of its connection
             log.exception("cannot fork a process for %s", request.entry)
             pid = -1
         if pid == 0:
@@ -261,9 +262,7 @@ class Template:
 
     # In the forked process.
 
-    def _become(
-        self, entry: str, arguments: list[str], descriptors: list[int], changes: Mapping[str, str | None]
-    ) -> NoReturn:
+    def _become(self, entry: str, arguments: list[str], descriptors: list[int], changes: Changes) -> NoReturn:
         """Run the entry. `changes`: of the environment; to set all variables would copy memory."""
         status = 70
         try:
@@ -299,22 +298,27 @@ class Template:
 
 
 def _changes_to(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """The variables of this process that differ there, or do not exist there."""
-    changes: dict[str, str | None] = dict.fromkeys(name for name in os.environ if name not in environment)
-    changes.update({name: value for name, value in environment.items() if os.environ.get(name) != value})
+    """What makes the environment of this process equal to another one."""
+    own = dict(os.environ)
+    changes: dict[str, str | None] = dict.fromkeys(own.keys() - environment.keys())
+    changes.update({name: value for name, value in environment.items() if own.get(name) != value})
     return changes
 
 
-def _receive(client: socket.socket) -> tuple[ForkProcess, list[int]]:
-    """The request of a client, with its descriptors. Raises `OSError`, `ValueError`, `KeyError` and `TypeError`."""
+def _receive(client: socket.socket) -> tuple[ForkProcess, Changes, list[int]]:
+    """The request of a client, with the changes of the environment and its descriptors.
+
+    Raises `OSError`, and `ValueError`, `KeyError`, `TypeError` and `AttributeError` for an invalid one.
+    """
     line, descriptors = receive_line(client)
     try:
         request = decode_request(line)
+        changes = _changes_to(request.environment)
     except BaseException:
         close_all(descriptors)
         raise
     client.setblocking(False)
-    return request, descriptors
+    return request, changes, descriptors
 
 
 def receive_line(client: socket.socket) -> tuple[bytes, list[int]]:

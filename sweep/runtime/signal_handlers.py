@@ -1,4 +1,4 @@
-"""Sets the signal handlers of a forked process; fork server and trial process.
+"""Sets the signal handlers of a forked process; processes of the template.
 
 `signal.signal` converts the handler that was set before to an enum, which fails for a function: together with the pages
 that this copies, three calls took 5 % of the processor time of a trial.

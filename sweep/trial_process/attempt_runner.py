@@ -257,7 +257,7 @@ def _on_sigterm(*_: object) -> NoReturn:
 
 
 def open_streams() -> None:
-    """Open the standard streams of attempts, once; called by the process template.
+    """Open the standard streams of attempts, once; in the process template, or in a fork server if that has failed.
 
     Whether a stream can seek is determined when it is opened, so they are opened on a pipe, as attempts have one.
     """
@@ -266,14 +266,17 @@ def open_streams() -> None:
     reading, writing = os.pipe()
     own = [os.dup(number) for number in (0, 1, 2)]
     null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (writing, 1), (writing, 2)):
-        os.dup2(source, target)
-    _streams.append(os.fdopen(0, closefd=False))
-    _streams.extend(os.fdopen(number, "w", buffering=1, errors="backslashreplace", closefd=False) for number in (1, 2))
-    for source, target in zip(own, (0, 1, 2), strict=True):
-        os.dup2(source, target)
-    for descriptor in (reading, writing, null, *own):
-        os.close(descriptor)
+    try:
+        for source, target in ((null, 0), (writing, 1), (writing, 2)):
+            os.dup2(source, target)
+        reader = os.fdopen(0, closefd=False)
+        writers = [os.fdopen(number, "w", buffering=1, errors="backslashreplace", closefd=False) for number in (1, 2)]
+        _streams.extend((reader, *writers))
+    finally:
+        for source, target in zip(own, (0, 1, 2), strict=True):
+            os.dup2(source, target)
+        for descriptor in (reading, writing, null, *own):
+            os.close(descriptor)
 
 
 def prepare() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.process_template.template_forked_process import TEMPLATE_SOCKET, ForkedProcess, template_socket
+from podium.sweep.process_template.template_imports import FORK_SERVER
 from podium.sweep.process_template.template_launcher import TemplateProcess
+from podium.sweep.protocol.fork_server_messages import ForkServerReady, decode_reply
 from podium.sweep.protocol.process_template_messages import ForkProcess
 from podium.sweep.runtime.process_trees import become_subreaper, children
 from podium.sweep.runtime.serve_environment_for_trials import user_environment
@@ -94,6 +98,24 @@ def test_process_has_the_requested_environment_and_descriptors(template: Templat
     assert (process.exit_code, process.orphans) == (7, 0)
     process.close()
     os.close(reading)
+
+
+def test_fork_server_has_the_requested_environment(template: Template, tmp_path: Path) -> None:
+    """It is forked without hooks, and its environment is changed where it differs from the template's."""
+    file = tmp_path / "environment.json"
+    wanted = {"PATH": os.environ["PATH"], "COLOR": "blue", "FILE": str(file)}
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            request = ForkProcess(FORK_SERVER, ("tells_environment",), wanted)
+            process = ForkedProcess.request(template.path, request, [theirs.fileno()])
+        reply = decode_reply(ours.recv(4096).rstrip())
+        assert isinstance(reply, ForkServerReady), reply
+    wait_for_exit(process)
+    process.close()
+    found = json.loads(file.read_text())
+    found.pop("TORCHINDUCTOR_CACHE_DIR", None)  # set by torch's compiler, which is imported before the package
+    assert found == wanted
 
 
 def test_orphans_are_killed_before_the_exit_is_reported(template: Template) -> None:

@@ -64,15 +64,31 @@ def test_connection_of_writes_stays_open_until_one_fails(database: SqliteDatabas
     assert _kinds(database) == ["first", "second", "fourth"]
 
 
-def test_write_during_which_connections_are_closed_does_not_affect_the_next(database: SqliteDatabase) -> None:
-    with database.write() as first:
-        event_outbox.add(first, [NewEvent(1.0, "first")])
-    with contextlib.suppress(DatabaseError), database.write():
-        database.close()  # as a reader in another thread does that has found damage
-    with database.write() as third:
-        event_outbox.add(third, [NewEvent(3.0, "third")])
-    assert third is not first
-    assert _kinds(database) == ["first", "third"]
+@pytest.mark.parametrize("moment", range(1, 5))
+def test_write_during_which_connections_are_closed_does_not_affect_the_next(
+    database: SqliteDatabase, moment: int
+) -> None:
+    """As a reader in another thread does that has found damage. The last of the moments is after the commit."""
+    left = [0]
+
+    def close_at_moment() -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            other.close()
+
+    other = SqliteDatabase(database.path, on_progress=close_at_moment)
+    with other.write():
+        pass
+    left[0] = moment
+    with contextlib.suppress(DatabaseError), other.write():
+        pass
+    assert left[0] <= 0
+    with other.write() as connection:
+        event_outbox.add(connection, [NewEvent(3.0, "next")])
+    with other.write() as connection:
+        event_outbox.add(connection, [NewEvent(4.0, "last")])
+    assert _kinds(database) == ["next", "last"]
+    other.close()
 
 
 def test_write_ahead_log_is_used_only_with_a_correct_sqlite(database: SqliteDatabase) -> None:
