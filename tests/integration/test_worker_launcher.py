@@ -175,7 +175,8 @@ def test_worker_killed_before_it_exists_ends(rig: Rig) -> None:
     until(following, Phase.READY)
     following.kill()
     end = time.monotonic() + 10
-    while rig.host().find(worker.config, lambda: None) is not None:
+    while (found := rig.host().find(worker.config, lambda: None)) is not None:
+        found.close()
         assert time.monotonic() < end, "it has noticed that its host has left"
         time.sleep(0.05)
 
