@@ -32,6 +32,7 @@ from podium.ensemble.worker.model_file_spec import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
 from podium.ensemble.worker.precision_measurement_messages import MeasurementRequest, MeasurementResult
 from podium.sweep.data.memory_mapped_datasets import SplitInputs
+from podium.sweep.runtime import forked_process_logging
 from podium.sweep.runtime.attempt_resource_usage import private_memory
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import PodiumError
@@ -63,7 +64,8 @@ def run_forked(arguments: Sequence[str], descriptors: Sequence[int], owner: int)
     """
     result, output = descriptors
     forked_process_setup.set_up("podium-measure", output, owner)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
+    pattern = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    forked_process_logging.log_to(forked_process_logging.handler_of(pattern))
     request = MeasurementRequest.from_json(arguments[0])
     torch.set_num_threads(request.threads)
     try:

@@ -56,7 +56,7 @@ MAX_DESCRIPTORS = 8
 REQUEST_S = 5.0  # in which a client must have sent its request
 PAUSE_S = 0.05  # after a failed accept
 EXIT_GRACE_S = 2.0  # in which a process may exit by itself when its client has
-Changes = Mapping[str, str | None]  # of an environment; None removes a variable
+EnvironmentChanges = Mapping[str, str | None]  # new values by name; None removes a variable
 WORKER_PID = struct.Struct("=i")  # as the template of Ray's workers reports the processes that it has forked
 log = logging.getLogger("podium.template")
 
@@ -136,7 +136,9 @@ class Template:
             return
         self._fork(request, changes, descriptors, client)
 
-    def _fork(self, request: ForkProcess, changes: Changes, descriptors: list[int], client: socket.socket) -> None:
+    def _fork(
+        self, request: ForkProcess, changes: EnvironmentChanges, descriptors: list[int], client: socket.socket
+    ) -> None:
         arguments = list(request.arguments)
         try:
             pid = fork_without_hooks() if request.entry == template_imports.FORK_SERVER else os.fork()
@@ -262,7 +264,9 @@ class Template:
 
     # In the forked process.
 
-    def _become(self, entry: str, arguments: list[str], descriptors: list[int], changes: Changes) -> NoReturn:
+    def _become(
+        self, entry: str, arguments: list[str], descriptors: list[int], changes: EnvironmentChanges
+    ) -> NoReturn:
         """Run the entry. `changes`: of the environment; to set all variables would copy memory."""
         status = 70
         try:
@@ -297,15 +301,15 @@ class Template:
             os.close(descriptor)
 
 
-def _changes_to(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """What makes the environment of this process equal to another one."""
+def _changes_to(environment: Mapping[str, str]) -> EnvironmentChanges:
+    """The changes that make the environment of this process equal to another one."""
     own = dict(os.environ)
     changes: dict[str, str | None] = dict.fromkeys(own.keys() - environment.keys())
     changes.update({name: value for name, value in environment.items() if own.get(name) != value})
     return changes
 
 
-def _receive(client: socket.socket) -> tuple[ForkProcess, Changes, list[int]]:
+def _receive(client: socket.socket) -> tuple[ForkProcess, EnvironmentChanges, list[int]]:
     """The request of a client, with the changes of the environment and its descriptors.
 
     Raises `OSError`, and `ValueError`, `KeyError`, `TypeError` and `AttributeError` for an invalid one.

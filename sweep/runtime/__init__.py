@@ -28,8 +28,7 @@ Modules:
     filesystem_type                    Detects the file system type of a path, since SQLite's locks fail on network file
                                        systems
     fork_without_hooks                 Forks this process without Python's fork hooks, and counts its threads before
-    forked_process_logging             Configures logging in forked processes without a write to every logger, whose
-                                       memory they share
+    forked_process_logging             Configures logging in forked processes without a write to every logger
     garbage_collection                 Collects garbage less often than Python by default, and not during imports
     gpu_usage                          Reads utilization and memory of GPUs from NVML
     huge_page_collapse                 Collapses anonymous memory into huge pages, so that forks copy 512 times fewer

@@ -1,6 +1,6 @@
-"""Configures logging in forked processes without a write to every logger, whose memory they share; process template.
+"""Configures logging in forked processes without a write to every logger; processes of the template.
 
-`Logger.setLevel` clears a cache in each logger; torch and its dependencies have 200, all over the memory.
+`Logger.setLevel` clears a cache in each logger. torch and its dependencies have 200, in memory that they all share.
 """
 
 from __future__ import annotations
