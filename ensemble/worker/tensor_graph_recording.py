@@ -2,7 +2,8 @@
 
 Small networks spend more time in Python than in arithmetic: module calls, the bookkeeping of vmap, schema matching. The
 computation is recorded once by `torch.fx`. Values that depend only on the weights, such as a transposed weight, are
-computed once; the rest runs the same kernels on the same numbers in the same order.
+computed once, and what several members compute of the same numbers, such as standardized rows, once per call. The rest
+runs the same kernels on the same numbers in the same order.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.passes.dialect.common.cse_pass import CSEPass
 
 Compute = Callable[[torch.Tensor], torch.Tensor]
 STANDARD_NAMES: Mapping[str, object] = fx.Graph().python_code("self").globals  # all generated code may use them
+MOST_COMPARED = 65_536  # elements of a constant: larger ones are trained weights, which no two members share
 
 
 class RecordedProgram(functools.partial[torch.Tensor]):
@@ -52,7 +55,7 @@ def record(compute: Compute, sample: torch.Tensor) -> RecordedProgram:
     with torch.no_grad():
         alone = len(sample) == 1
         graph = make_fx(compute, tracing_mode="real" if alone else "symbolic", _allow_non_fake_inputs=True)(sample)
-        constants = _fold(graph)
+        graph, constants = _simplified(graph, _fold(graph))
         plain = _program(graph, constants)
         quick = _program(_native(graph), constants)
         return quick if _same(quick, plain, sample) else plain
@@ -87,6 +90,49 @@ def _constant(graph: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> fx.N
         constant = graph.graph.get_attr(name)
     node.replace_all_uses_with(constant)
     return constant
+
+
+def _simplified(graph: fx.GraphModule, constants: Mapping[str, Any]) -> tuple[fx.GraphModule, Mapping[str, Any]]:
+    """Compute equal operations on equal inputs once, and copy no intermediate value, as dropout does when it is off.
+
+    Nothing changes if an operation writes to one of its inputs or is random.
+    """
+    if not all(_is_pure(node.target) for node in graph.graph.nodes if node.op == "call_function"):
+        return graph, constants
+    for node in graph.graph.find_nodes(op="call_function", target=torch.ops.aten.clone.default):
+        (copied,) = node.all_input_nodes
+        if copied.op == "call_function" and not node.kwargs:
+            _replace(node, copied)
+    first: dict[object, fx.Node] = {}
+    for node in graph.graph.find_nodes(op="get_attr"):
+        kept = first.setdefault(_identity(node.target, constants[node.target]), node)
+        if kept is not node:
+            _replace(node, kept)
+    simplified = CSEPass()(graph)
+    assert simplified is not None  # a graph that the pass has not changed is returned as it was
+    return simplified.graph_module, {str(node.target): constants[str(node.target)] for node in first.values()}
+
+
+def _replace(node: fx.Node, by: fx.Node) -> None:
+    node.replace_all_uses_with(by)
+    node.graph.erase_node(node)
+
+
+def _is_pure(operation: object) -> bool:
+    """Whether it is arithmetic of numbers of rows, or an operator without side effects and with one result."""
+    if isinstance(operation, torch._ops.OpOverload):
+        return not operation._schema.is_mutable and torch.Tag.nondeterministic_seeded not in operation.tags
+    return not isinstance(operation, torch._ops.OperatorBase)  # an operator that calls functions
+
+
+def _identity(name: str, constant: object) -> object:
+    """The same for constants that can replace each other, bit by bit."""
+    if not isinstance(constant, torch.Tensor) or constant.layout is not torch.strided:
+        return name
+    if constant.numel() > MOST_COMPARED:
+        return name
+    bits = constant.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
+    return constant.dtype, constant.device, constant.shape, constant.stride(), bits
 
 
 def _native(graph: fx.GraphModule) -> fx.GraphModule:
