@@ -3,12 +3,12 @@
 Measured: p50 of many calls with rows in, and every member's probabilities and their mean out, as numpy arrays. The
 networks are an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with its own weights. Podium:
 `InGraphNetwork` after its warm-up, which selects the fastest plan; the measured times are in the notes. The loop: each
-module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread and with one per core, of
-which the faster counts.
+module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread or with one per core,
+whichever is faster. These two are measured before, since a change of the number of threads slows down the next call.
 
-Podium and both loops take turns in one process, and the ratio is the median over the rounds of the loop's time divided
-by Podium's in the same round: other load slows down a whole round. The quartiles of the rounds are in the notes. The
-process has the environment of a member, `OMP_WAIT_POLICY=PASSIVE`.
+Podium and the faster loop take turns in one process, and the ratio is the median over the rounds of the loop's time
+divided by Podium's in the same round: other load slows down a whole round. The quartiles of the rounds are in the
+notes. The process has the environment of a member, `OMP_WAIT_POLICY=PASSIVE`.
 
 Then the overhead of the service: the same ensemble of three MLPs in a worker process behind its socket, called by the
 gateway's aggregator in another process with the gateway's event loop (uvloop), one request at a time: p50 of a request
@@ -65,6 +65,7 @@ ADDED_MS = 0.25
 EPOCH = 1
 CALLS = (15, 1000)  # at least, at most
 CALLS_S = 4.0
+CHOICE_S = 1.0  # for each number of threads of the loop
 CPU = torch.device("cpu")
 POLICY = ("OMP_WAIT_POLICY", "PASSIVE")  # as the process template sets for members
 
@@ -169,11 +170,8 @@ def one_ensemble(kind: Kind, members: int, plan: Plan, device: torch.device = CP
     for rows, chosen in zip(ROWS, ensemble.plan()["groups"][0]["sizes"], strict=True):
         name = f"{members} {kind.name}s, {rows} row{'s' * (rows > 1)}"
         inputs = np.random.default_rng(0).random((rows, kind.features), dtype=np.float32)
-        numbers = sorted({1, available_cores()})
-        ours, *loops = in_turn(
-            [functools.partial(ensemble.predict, inputs), *(threaded(loop, inputs, number) for number in numbers)], plan
-        )
-        threads, best = min(zip(numbers, loops, strict=True), key=lambda each: statistics.median(each[1]))
+        threads = faster_number(loop, inputs, plan)
+        ours, best = in_turn([functools.partial(ensemble.predict, inputs), threaded(loop, inputs, threads)], plan)
         low, middle, high = statistics.quantiles([one / other for one, other in zip(best, ours, strict=True)], n=4)
         times = ", ".join(f"{way} {took:.0f}" for way, took in chosen["took_us"].items())
         note = (
@@ -206,11 +204,18 @@ def threaded(loop: Callable[[Rows], object], inputs: Rows, threads: int) -> Call
     return call
 
 
-def in_turn(calls: Sequence[Callable[[], object]], plan: Plan) -> list[list[float]]:
+def faster_number(loop: Callable[[Rows], object], inputs: Rows, plan: Plan) -> int:
+    """The number of threads with which the loop is faster: one, or one per core."""
+    numbers = sorted({1, available_cores()})
+    took = [in_turn([threaded(loop, inputs, number)], plan, CHOICE_S)[0] for number in numbers]
+    return min(zip(numbers, took, strict=True), key=lambda each: statistics.median(each[1]))[0]
+
+
+def in_turn(calls: Sequence[Callable[[], object]], plan: Plan, longest_s: float = CALLS_S) -> list[list[float]]:
     """The seconds that each call takes, by round; each round begins with another call."""
     took: list[list[float]] = [[] for _ in calls]
     order = list(zip(calls, took, strict=True))
-    end = time.perf_counter() + (0.2 if plan.quick else CALLS_S)
+    end = time.perf_counter() + (0.2 if plan.quick else longest_s)
     while len(took[0]) < CALLS[0] or (time.perf_counter() < end and len(took[0]) < CALLS[1]):
         for call, times in order:
             began = time.perf_counter()
