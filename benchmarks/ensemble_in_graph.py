@@ -4,7 +4,8 @@ Measured: p50 of many calls with rows in, and every member's probabilities and t
 networks are an MLP 64-128-10, and a CNN of two blocks on 28 x 28 pixels, each with its own weights. Podium:
 `InGraphNetwork` after its warm-up, which selects the fastest plan; the measured times are in the notes. The loop: each
 module called in turn under `torch.inference_mode`, softmax, `stack`, `mean`; with one thread or with one per core,
-whichever is faster. These two are measured before, since a change of the number of threads slows down the next call.
+whichever is faster. These two are measured before, since a change of the number of threads slows down the next call;
+Podium may still use another number than the loop.
 
 Podium and the faster loop take turns in one process, and the ratio is the median over the rounds of the loop's time
 divided by Podium's in the same round: other load slows down a whole round. The quartiles of the rounds are in the
@@ -66,6 +67,7 @@ EPOCH = 1
 CALLS = (15, 1000)  # at least, at most
 CALLS_S = 4.0
 CHOICE_S = 1.0  # for each number of threads of the loop
+CHOICE_BLOCKS = 4  # of calls with one number of threads, in turn with the other
 CPU = torch.device("cpu")
 POLICY = ("OMP_WAIT_POLICY", "PASSIVE")  # as the process template sets for members
 
@@ -206,9 +208,11 @@ def threaded(loop: Callable[[Rows], object], inputs: Rows, threads: int) -> Call
 
 def faster_number(loop: Callable[[Rows], object], inputs: Rows, plan: Plan) -> int:
     """The number of threads with which the loop is faster: one, or one per core."""
-    numbers = sorted({1, available_cores()})
-    took = [in_turn([threaded(loop, inputs, number)], plan, CHOICE_S)[0] for number in numbers]
-    return min(zip(numbers, took, strict=True), key=lambda each: statistics.median(each[1]))[0]
+    took: dict[int, list[float]] = {number: [] for number in sorted({1, available_cores()})}
+    for _ in range(CHOICE_BLOCKS):
+        for number, times in took.items():
+            times += in_turn([threaded(loop, inputs, number)], plan, CHOICE_S / CHOICE_BLOCKS)[0]
+    return min(took, key=lambda number: statistics.median(took[number]))
 
 
 def in_turn(calls: Sequence[Callable[[], object]], plan: Plan, longest_s: float = CALLS_S) -> list[list[float]]:

@@ -9,17 +9,18 @@ runs the same kernels on the same numbers in the same order.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.passes.dialect.common.cse_pass import CSEPass
 
 Compute = Callable[[torch.Tensor], torch.Tensor]
 STANDARD_NAMES: Mapping[str, object] = fx.Graph().python_code("self").globals  # all generated code may use them
-MOST_COMPARED = 65_536  # elements of a constant: larger ones are trained weights, which no two members share
+MOST_COMPARED = 65_536  # elements of a constant: larger ones are mostly weights, and seldom equal
+_OF_NUMBERS = ("_operator", "math", "builtins")  # modules of functions of numbers of rows, or of elements of a tuple
 
 
 class RecordedProgram(functools.partial[torch.Tensor]):
@@ -55,7 +56,7 @@ def record(compute: Compute, sample: torch.Tensor) -> RecordedProgram:
     with torch.no_grad():
         alone = len(sample) == 1
         graph = make_fx(compute, tracing_mode="real" if alone else "symbolic", _allow_non_fake_inputs=True)(sample)
-        graph, constants = _simplified(graph, _fold(graph))
+        constants = _simplified(graph, _fold(graph))
         plain = _program(graph, constants)
         quick = _program(_native(graph), constants)
         return quick if _same(quick, plain, sample) else plain
@@ -92,25 +93,23 @@ def _constant(graph: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> fx.N
     return constant
 
 
-def _simplified(graph: fx.GraphModule, constants: Mapping[str, Any]) -> tuple[fx.GraphModule, Mapping[str, Any]]:
-    """Compute equal operations on equal inputs once, and copy no intermediate value, as dropout does when it is off.
+def _simplified(graph: fx.GraphModule, constants: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Compute equal operations on equal inputs once, and do not copy results, as dropout does when it is off.
 
-    Nothing changes if an operation writes to one of its inputs or is random.
+    Returns the constants that are left. Nothing changes if an operation writes to an input, is random or is unknown.
     """
-    if not all(_is_pure(node.target) for node in graph.graph.nodes if node.op == "call_function"):
-        return graph, constants
+    if not all(_is_pure(node) for node in graph.graph.nodes if node.op == "call_function"):
+        return constants
     for node in graph.graph.find_nodes(op="call_function", target=torch.ops.aten.clone.default):
         (copied,) = node.all_input_nodes
-        if copied.op == "call_function" and not node.kwargs:
+        if _is_new(copied) and not node.kwargs:
             _replace(node, copied)
     first: dict[object, fx.Node] = {}
-    for node in graph.graph.find_nodes(op="get_attr"):
-        kept = first.setdefault(_identity(node.target, constants[node.target]), node)
+    for node in list(graph.graph.nodes):
+        kept = first.setdefault(_key(node, constants), node)
         if kept is not node:
             _replace(node, kept)
-    simplified = CSEPass()(graph)
-    assert simplified is not None  # a graph that the pass has not changed is returned as it was
-    return simplified.graph_module, {str(node.target): constants[str(node.target)] for node in first.values()}
+    return {name: constants[name] for name in (str(node.target) for node in graph.graph.find_nodes(op="get_attr"))}
 
 
 def _replace(node: fx.Node, by: fx.Node) -> None:
@@ -118,21 +117,38 @@ def _replace(node: fx.Node, by: fx.Node) -> None:
     node.graph.erase_node(node)
 
 
-def _is_pure(operation: object) -> bool:
-    """Whether it is arithmetic of numbers of rows, or an operator without side effects and with one result."""
-    if isinstance(operation, torch._ops.OpOverload):
-        return not operation._schema.is_mutable and torch.Tag.nondeterministic_seeded not in operation.tags
-    return not isinstance(operation, torch._ops.OperatorBase)  # an operator that calls functions
+def _is_pure(node: fx.Node) -> bool:
+    """Whether the operation does nothing but compute its results from its arguments."""
+    operation = node.target
+    if not isinstance(operation, torch._ops.OpOverload):
+        return getattr(operation, "__module__", None) in _OF_NUMBERS
+    schema = operation._schema
+    given = {**dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)), **node.kwargs}
+    trains = given.get("training") or given.get("train")  # batch norms then write, which their schemas do not say
+    is_random = torch.Tag.nondeterministic_seeded in operation.tags
+    return operation.namespace == "aten" and not (schema.is_mutable or is_random or trains)
 
 
-def _identity(name: str, constant: object) -> object:
-    """The same for constants that can replace each other, bit by bit."""
+def _is_new(node: fx.Node) -> bool:
+    """Whether the value is a tensor of its own, not a view of another, whose strides a copy would not have."""
+    operation = node.target
+    return isinstance(operation, torch._ops.OpOverload) and not any(
+        result.alias_info for result in operation._schema.returns
+    )
+
+
+def _key(node: fx.Node, constants: Mapping[str, Any]) -> object:
+    """Equal for nodes of equal values, bit by bit."""
+    if node.op == "call_function":  # as text: 1, 1.0 and True are equal in Python
+        return node.target, repr(node.args), repr(node.kwargs)
+    constant = constants[str(node.target)] if node.op == "get_attr" else None
     if not isinstance(constant, torch.Tensor) or constant.layout is not torch.strided:
-        return name
+        return node
     if constant.numel() > MOST_COMPARED:
-        return name
-    bits = constant.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
-    return constant.dtype, constant.device, constant.shape, constant.stride(), bits
+        return node
+    values = torch.empty(constant.numel(), dtype=constant.dtype).copy_(constant.detach().reshape(-1))
+    digest = hashlib.sha256(values.view(torch.uint8).numpy().tobytes()).digest()
+    return constant.dtype, constant.device, constant.shape, constant.stride(), digest
 
 
 def _native(graph: fx.GraphModule) -> fx.GraphModule:
