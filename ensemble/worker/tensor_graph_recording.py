@@ -94,7 +94,7 @@ def _constant(graph: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> fx.N
 
 
 def _simplified(graph: fx.GraphModule, constants: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Compute equal operations on equal inputs once, and remove copies of results, as recorded of a dropout that is off.
+    """Compute equal operations on equal inputs once, and remove copies of results, as recorded of inactive dropout.
 
     Returns the constants that are left. Nothing changes if an operation writes to an input, is random or is unknown.
     """
